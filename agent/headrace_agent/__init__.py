@@ -1,0 +1,1 @@
+"""The agent inside a VM: configures the machine, moves data, supervises the job and reports."""

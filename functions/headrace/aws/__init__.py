@@ -1,0 +1,1 @@
+"""The ports on AWS; the only room that imports boto3."""

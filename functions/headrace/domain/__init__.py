@@ -1,0 +1,1 @@
+"""What headrace knows: pure rules, models and decisions, without I/O, clock or cloud."""

@@ -1,0 +1,121 @@
+"""What the body of each event holds; numbers are integers, and metrics travel as text."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any
+
+from pydantic import Field, TypeAdapter
+
+from headrace.domain.model import Bytes, Contract
+
+ShortText = Annotated[str, Field(max_length=1024)]
+Count = Annotated[int, Field(ge=0, le=10**15)]
+
+
+class NodeReady(Contract):
+    """The agent is up and has its identity."""
+
+    agent_version: ShortText
+    boot_id: ShortText
+
+
+class DatasetProgress(Contract):
+    """How far this node's share of the data set is."""
+
+    files: Count
+    bytes: Bytes
+    total_files: Count
+    total_bytes: Bytes
+    rate_bytes_per_s: Count
+
+
+class DatasetStaged(Contract):
+    """This node's share is complete; `digest` is the SHA-256 of its sorted lines `path TAB bytes TAB etag`."""
+
+    files: Count
+    bytes: Bytes
+    digest: Annotated[str, Field(pattern=r"^[0-9a-f]{64}$")]
+
+
+class DatasetFailed(Contract):
+    """This node cannot complete its share; at most 20 of the missing paths are named."""
+
+    reason: ShortText
+    missing: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()
+
+
+class JobStarted(Contract):
+    """The command runs."""
+
+    pid: Count
+
+
+class JobProgress(Contract):
+    """The last line that the command reported about itself."""
+
+    step: Count | None = None
+    total_steps: Count | None = None
+    metrics: Annotated[dict[ShortText, ShortText], Field(max_length=20)] = {}
+    message: ShortText | None = None
+
+
+class ResultsProgress(Contract):
+    """Results saved and verified so far."""
+
+    files: Count
+    bytes: Bytes
+
+
+class TelemetrySampled(Contract):
+    """The heartbeat. `activity` is what the agent is doing."""
+
+    activity: ShortText
+    agent_resident_bytes: Bytes
+    outbox_depth: Count
+
+
+class JobDone(Contract):
+    """The command ended with 0 and its last result is durable; `manifest` is a key below the run's prefix."""
+
+    manifest: ShortText
+    files: Count
+    bytes: Bytes
+
+
+class JobFailed(Contract):
+    """The command did not end well, or its results could not be saved; what was saved is in `manifest`."""
+
+    reason: ShortText
+    exit_code: Annotated[int, Field(ge=0, le=255)] | None = None
+    signal: ShortText | None = None
+    log_tail: Annotated[str, Field(max_length=4096)] = ""
+    manifest: ShortText | None = None
+
+
+class NodeLeaving(Contract):
+    """The agent stops, and why."""
+
+    reason: ShortText
+
+
+BODIES: dict[str, type[Contract]] = {
+    "Node Ready": NodeReady,
+    "Dataset Progress": DatasetProgress,
+    "Dataset Staged": DatasetStaged,
+    "Dataset Failed": DatasetFailed,
+    "Job Started": JobStarted,
+    "Job Progress": JobProgress,
+    "Results Progress": ResultsProgress,
+    "Telemetry Sampled": TelemetrySampled,
+    "Job Done": JobDone,
+    "Job Failed": JobFailed,
+    "Node Leaving": NodeLeaving,
+}
+
+
+def parse_body(detail_type: str, body: dict[str, Any]) -> Contract:
+    """Return the body as its model.
+
+    Raises pydantic.ValidationError when it does not fit, KeyError for an unknown detail-type.
+    """
+    return TypeAdapter(BODIES[detail_type]).validate_python(body)

@@ -1,0 +1,147 @@
+"""The job description: what a data scientist asks for, strict and complete, with defaults for the rest."""
+
+from __future__ import annotations
+
+import re
+import unicodedata
+from typing import Annotated, Literal, Self
+
+from pydantic import AfterValidator, Field, model_validator
+
+from headrace.domain.model import Bytes, Model, Slug
+
+FORBIDDEN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
+BUCKET_URL = re.compile(r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$", re.DOTALL)
+
+
+def _plain_text(text: str) -> str:
+    """Refuse text that could hide what it says or be expanded on its way (reliability.md section 7)."""
+    if FORBIDDEN_TEXT.search(text):
+        raise ValueError("holds a control or bidirectional character; remove it")
+    if "{{" in text:
+        raise ValueError("holds '{{', which Systems Manager would expand; remove it")
+    return text
+
+
+def _location(text: str) -> str:
+    if text.startswith("s3:") and not BUCKET_URL.match(text):
+        raise ValueError(f"{text!r} is not an S3 address; write s3://bucket/prefix/ with a valid bucket name")
+    if unicodedata.normalize("NFC", text) != text:
+        raise ValueError("is not in Unicode form NFC; retype it")
+    return text
+
+
+Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
+Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
+Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
+VariableName = Annotated[str, Field(pattern=r"^(?!HEADRACE_)[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+
+
+class DataInput(Model):
+    """One named part of the data set; the name is its folder below `$HEADRACE_DATA` when there are several."""
+
+    source: Location
+    name: Slug = "data"
+    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")] | None = None
+    staging: Literal["auto", "copy", "lazy"] = "auto"
+
+
+class Environment(Model):
+    """What the command finds around it: packages, variables, and secrets by reference."""
+
+    requirements: Annotated[Text, Field(pattern=r"^[A-Za-z0-9_./-]+$")] | None = None
+    variables: Annotated[dict[VariableName, Argument], Field(max_length=200)] = {}
+    secrets: Annotated[dict[VariableName, Text], Field(max_length=50)] = {}
+    image: Text | None = None
+
+
+class Compute(Model):
+    """The machines that train: `count` accelerators of a kind, or `count` machines of a type."""
+
+    accelerator: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")] | None = None
+    instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$")] | None = None
+    count: Annotated[int, Field(ge=1, le=20_000)] = 1
+    capacity: Literal["on-demand", "spot"] = "on-demand"
+    reservation: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
+
+    @model_validator(mode="after")
+    def _one_kind(self) -> Self:
+        if (self.accelerator is None) == (self.instance_type is None):
+            raise ValueError("needs exactly one of 'accelerator' and 'instance_type'")
+        return self
+
+
+class Checkpoints(Model):
+    """Periodic write bursts."""
+
+    bytes: Bytes
+    period_s: Annotated[float, Field(gt=0, le=10**7)]
+
+
+class Demand(Model):
+    """What the loader reads, per accelerator (or per machine when the job names an instance type)."""
+
+    workload: Annotated[str, Field(pattern=r"^[a-z0-9-]{1,40}$")] | None = None
+    read_bytes_per_s: Annotated[int, Field(gt=0, le=10**13)] | None = None
+    samples_per_s: Annotated[float, Field(gt=0, le=10**9)] | None = None
+    sample_bytes: Annotated[int, Field(gt=0, le=10**13)] | None = None
+    checkpoints: Checkpoints | None = None
+
+    @model_validator(mode="after")
+    def _one_way(self) -> Self:
+        sampled = self.samples_per_s is not None
+        if sampled != (self.sample_bytes is not None):
+            raise ValueError("'samples_per_s' and 'sample_bytes' go together")
+        if (self.workload is not None) + (self.read_bytes_per_s is not None) + sampled > 1:
+            raise ValueError("state the reads one way: 'workload', 'read_bytes_per_s', or samples and their size")
+        return self
+
+
+class JobSpec(Model):
+    """One training job, as admitted."""
+
+    name: Slug
+    data: Annotated[tuple[DataInput, ...], Field(min_length=1, max_length=32, strict=False)]
+    results: Location
+    command: Annotated[tuple[Argument, ...], Field(min_length=1, max_length=1024, strict=False)]
+    compute: Compute
+    code: Location | None = None
+    environment: Environment = Environment()
+    demand: Demand = Demand()
+    duration_hours: Annotated[float, Field(gt=0, le=8760)] = 1.0
+    max_hours: Annotated[float, Field(gt=0, le=8784)] | None = None
+    storage: Literal["auto", "fleet", "local", "direct"] = "auto"
+    storage_nodes: Annotated[int, Field(ge=1, le=4096)] | None = None
+    resilience: Literal["none", "mirror"] = "none"
+    fabric: Literal["auto", "roce", "tcp"] = "auto"
+    on_node_loss: Literal["fail", "resume"] = "fail"
+    budget_usd: Annotated[float, Field(gt=0, le=10**9)] | None = None
+    results_grace_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
+
+    @model_validator(mode="before")
+    @classmethod
+    def _one_input_is_a_list_of_one(cls, value: object) -> object:
+        if isinstance(value, dict) and isinstance(value.get("data"), dict):
+            return {**value, "data": [value["data"]]}
+        return value
+
+    @model_validator(mode="after")
+    def _names_and_hours(self) -> Self:
+        names = [one.name for one in self.data]
+        if len(set(names)) < len(names):
+            raise ValueError(f"data: the inputs need different names, found {', '.join(names)}")
+        if not self.command[0].strip():
+            raise ValueError("command: the first word names the program and is empty")
+        if self.max_hours is not None and self.max_hours < self.duration_hours:
+            raise ValueError("max_hours is below duration_hours, so the job could never finish; raise it")
+        return self
+
+    @property
+    def deadline_hours(self) -> float:
+        """Hours after which the run is ended whatever it does."""
+        return self.max_hours if self.max_hours is not None else 2 * self.duration_hours + 1
+
+    @property
+    def region(self) -> str:
+        """The region the fleets run in: that of the first input that names one."""
+        return next((one.region for one in self.data if one.region), "us-east-1")

@@ -1,0 +1,119 @@
+"""The plan: what is launched, how the SSDs are laid out, what it costs, how long it takes, and why."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from headrace.domain.model import Bytes, Contract, Seconds, Usd
+
+StorageKind = Literal["fleet", "local", "direct"]
+Role = Literal["storage", "compute"]
+
+
+class FleetPlan(Contract):
+    """One homogeneous fleet; `fallback_types` give the same layout and are tried in order when the first is short."""
+
+    role: Role
+    instance_type: str
+    count: int
+    fallback_types: tuple[str, ...] = ()
+    arch: Literal["x86_64", "arm64"]
+    market: Literal["on-demand", "spot"] = "on-demand"
+    usd_per_hour_each: Usd
+    nic_bytes_per_s: Bytes
+    disk_count: int
+    disk_bytes: Bytes
+    accelerators_each: int = 0
+    reservation: str | None = None
+
+
+class VolumePlan(Contract):
+    """One XFS file system on a stripe; `node_index` counts within the fleet that holds the SSDs."""
+
+    volume_id: str
+    kind: Literal["dataset", "scratch"]
+    shape: Literal["spread", "striped"]
+    held_by: Role
+    hydrator_node_index: int
+    member_node_indexes: tuple[int, ...]
+    slices_per_member: int
+    stripe_unit_bytes: Bytes
+    capacity_bytes: Bytes
+
+
+class DemandPlan(Contract):
+    """What the job needs in all, and where each number comes from."""
+
+    read_bytes_per_s: Bytes
+    capacity_bytes: Bytes
+    dataset_bytes: Bytes
+    dataset_files: int
+    checkpoint_bytes: Bytes = 0
+    checkpoint_period_s: Seconds = 0
+    basis: str
+
+
+class PhasePlan(Contract):
+    """One phase of the run, with what bills while it lasts."""
+
+    name: Literal["storage", "staging", "compute", "training", "ending"]
+    eta_s: Seconds
+    usd_per_hour: Usd
+    because: str
+
+
+class BindingLimit(Contract):
+    """The limit that decides the size, with the numbers behind it."""
+
+    name: str
+    offered: float
+    needed: float
+    unit: str
+    because: str
+
+
+class OptionPlan(Contract):
+    """One way to run the job."""
+
+    storage: StorageKind
+    fleets: tuple[FleetPlan, ...]
+    volumes: tuple[VolumePlan, ...]
+    fabric: Literal["tcp", "roce", "none"]
+    queues_per_connection: int
+    phases: tuple[PhasePlan, ...]
+    usd_per_hour: Usd
+    usd_low: Usd
+    usd_high: Usd
+    limit: BindingLimit
+    reasons: tuple[str, ...]
+
+
+class Rejection(Contract):
+    """Candidates that were left out for one reason."""
+
+    reason: str
+    candidates: int
+    example: str
+
+
+class Plan(Contract):
+    """The chosen option, what else would work, and what was rejected."""
+
+    version: Literal[1] = 1
+    job_name: str
+    region: str
+    demand: DemandPlan
+    chosen: OptionPlan
+    alternatives: tuple[OptionPlan, ...] = ()
+    rejected: tuple[Rejection, ...] = ()
+    assumptions: tuple[str, ...] = ()
+    catalog_date: str
+
+    def fleet(self, role: Role) -> FleetPlan | None:
+        """Return the fleet of that role in the chosen option, or None when the option has none."""
+        return next((one for one in self.chosen.fleets if one.role == role), None)
+
+    @property
+    def dataset_volumes(self) -> tuple[VolumePlan, ...]:
+        """Volumes that staging fills, in the order their index is used in assignments."""
+        return tuple(one for one in self.chosen.volumes if one.kind == "dataset")

@@ -1,0 +1,79 @@
+"""The rows of the run table, and the life that a run and its nodes go through."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from headrace.domain.model import Bytes, Contract
+from headrace.domain.plan import Role
+
+RunStatus = Literal["RUNNING", "SUCCEEDED", "FAILED", "STOPPED"]
+PhaseName = Literal[
+    "admitted", "inspecting", "planning", "storage", "staging", "compute", "training", "collecting", "ending", "ended"
+]
+NodeState = Literal["launched", "ready", "configured", "staged", "training", "done", "failed", "released"]
+
+
+class PhaseMark(Contract):
+    """When the run entered a phase."""
+
+    name: PhaseName
+    at: str
+
+
+class RunRow(Contract):
+    """One run. Big things live in the bucket under `prefix`; the row carries references and small facts."""
+
+    run_id: str
+    job_name: str
+    execution_arn: str
+    trigger: str
+    status: RunStatus = "RUNNING"
+    phases: tuple[PhaseMark, ...] = ()
+    started_at: str
+    deadline_at: str
+    """After this instant every machine of the run powers itself off."""
+    tombstone_at: str | None = None
+    """Set before decommission; no launch may follow it."""
+    staging_token: str | None = None
+    training_token: str | None = None
+    job_done_at: str | None = None
+    failure: str | None = None
+    stop_requested_by: str | None = None
+    report_key: str | None = None
+    ended_at: str | None = None
+    dataset_files: int = 0
+    dataset_bytes: Bytes = 0
+    owner_process: str | None = None
+    """Local runs only: `pid:start-time` of the process that drives the run."""
+
+    @property
+    def prefix(self) -> str:
+        """Key prefix of all that the run keeps in its bucket."""
+        return f"runs/{self.run_id}/"
+
+
+class NodeRow(Contract):
+    """One machine of a run, from launch to release."""
+
+    run_id: str
+    node_id: str
+    role: Role
+    attempt: int
+    index: int
+    instance_type: str
+    zone: str
+    address: str
+    usd_per_hour: float
+    state: NodeState = "launched"
+    launched_at: str
+    released_at: str | None = None
+    last_heard_at: str | None = None
+    last_sequence: int = 0
+    staged: dict[str, int] = {}
+    """Files and bytes staged so far, their totals and the rate, from the last Dataset Progress."""
+    job: dict[str, Any] = {}
+    """The last Job Progress, Job Done or Job Failed body."""
+    results: dict[str, int] = {}
+    """Files and bytes saved so far."""
+    not_executed: tuple[str, ...] = ()

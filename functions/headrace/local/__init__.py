@@ -1,0 +1,1 @@
+"""The ports on one machine: interpreter, clock, fleets, nodes, S3 and event endpoints."""

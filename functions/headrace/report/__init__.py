@@ -1,0 +1,1 @@
+"""What a person reads: plan table, live view, receipt."""
