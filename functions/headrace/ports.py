@@ -255,6 +255,8 @@ class Settings:
     launch_attempts: int
     process_nodes: bool
     """True where nodes are processes on one machine, which share a file system and format no disks."""
+    owner_process: str | None = None
+    """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
 
 
 @dataclass(frozen=True)

@@ -1,10 +1,16 @@
-"""The machine catalog and price list that plans are made from."""
+"""The machine catalog and price list that plans are made from, and the packaged text they are read from."""
 
 from __future__ import annotations
 
-from typing import Literal
+import difflib
+import json
+from typing import Any, Literal
 
 from headrace.domain.model import Bytes, Contract, Usd
+
+MIB = 2**20
+GB = 10**9
+GBPS = 10**9 // 8
 
 
 class MachineType(Contract):
@@ -26,18 +32,60 @@ class MachineType(Contract):
     accelerators: int
     ena_express: bool
     spot: bool
+    nic_basis: Literal["baseline", "one_card", "override"] = "baseline"
+    """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints."""
+    disk_kind: Literal["none", "ssd", "hdd"] = "ssd"
+    ssd_basis: Literal["none", "measured", "extrapolated", "iops_floor"] = "measured"
+    """`iops_floor`: only random 4 KiB operations were measured, and their bytes stand in, which is less."""
+    accelerator_memory_bytes: Bytes = 0
+    current: bool = True
+    """False for a former generation: used only when a job names it."""
+    bare_metal: bool = False
+
+    @property
+    def ssd_bytes(self) -> int:
+        """Bytes of all local NVMe SSDs together."""
+        return self.disk_count * self.disk_bytes
+
+    def carries(self, accelerator: str) -> bool:
+        """Tell whether it has whole accelerators of that kind; `a100-80gb` narrows `a100` by memory."""
+        if not self.accelerators or self.accelerator is None:
+            return False
+        memory_gb = {self.accelerator_memory_bytes >> 30, round(self.accelerator_memory_bytes / GB)}
+        return accelerator in {self.accelerator, *(f"{self.accelerator}-{size}gb" for size in memory_gb)}
+
+
+class Workload(Contract):
+    """What one accelerator reads in a published benchmark (MLPerf Storage; training-io.md section 8)."""
+
+    workload: str
+    accelerator: str
+    sample_bytes: float
+    samples_per_s_at_full_use: float
+    least_use: float
+    """Share of time that the accelerator must be busy for the result to count."""
 
 
 class Catalog(Contract):
-    """Machine types offered in one region."""
+    """Machine types offered in one region, and what the published workloads read."""
 
     region: str
     dated: str
     types: tuple[MachineType, ...]
+    workloads: tuple[Workload, ...] = ()
 
     def find(self, name: str) -> MachineType | None:
         """Return the type of that name, or None when the region does not offer it."""
         return next((one for one in self.types if one.name == name), None)
+
+    def close_types(self, name: str) -> tuple[str, ...]:
+        """Return up to three names like that one."""
+        return tuple(difflib.get_close_matches(name, [one.name for one in self.types], n=3, cutoff=0.6))
+
+    @property
+    def accelerator_kinds(self) -> tuple[str, ...]:
+        """Names of the accelerators that some type has whole ones of, in order."""
+        return tuple(sorted({one.accelerator for one in self.types if one.accelerator and one.accelerators}))
 
 
 class PriceList(Contract):
@@ -47,3 +95,67 @@ class PriceList(Contract):
     dated: str
     on_demand: dict[str, Usd]
     spot_savings_percent: dict[str, int]
+    spot_dated: str = ""
+    """Date of the savings, which are older than the prices."""
+
+
+def parse_catalog(text: str, region: str) -> Catalog:
+    """Return the types that the region offers, from the packaged `catalog.json`; none for an unknown region."""
+    packed = json.loads(text)
+    bit = 1 << packed["regions"].index(region) if region in packed["regions"] else 0
+    rows = (dict(zip(packed["columns"], row, strict=True)) for row in packed["types"] if row[-1] & bit)
+    return Catalog(
+        region=region,
+        dated=packed["dated"],
+        types=tuple(_machine_type(row) for row in rows),
+        workloads=tuple(Workload(**row) for row in packed["workloads"]),
+    )
+
+
+def _machine_type(row: dict[str, Any]) -> MachineType:
+    solid = row["disk_kind"] == "ssd"
+    return MachineType(
+        name=row["name"],
+        arch=row["arch"],
+        vcpus=row["vcpus"],
+        memory_bytes=row["memory_mib"] * MIB,
+        nic_bytes_per_s=round(row["nic_gbps"] * GBPS),
+        nic_basis=row["nic_basis"],
+        disk_kind=row["disk_kind"],
+        disk_count=row["disk_count"] if solid else 0,
+        disk_bytes=row["disk_gb"] * GB if solid else 0,
+        ssd_read_bytes_per_s=row["ssd_read_bytes_per_s"],
+        ssd_write_bytes_per_s=row["ssd_write_bytes_per_s"],
+        ssd_basis=row["ssd_basis"],
+        accelerator=row["accelerator"],
+        accelerators=row["accelerators"],
+        accelerator_memory_bytes=row["accelerator_mib"] * MIB,
+        ena_express=bool(row["ena_express"]),
+        spot=bool(row["spot"]),
+        current=bool(row["current"]),
+        bare_metal=bool(row["bare_metal"]),
+    )
+
+
+def parse_prices(text: str, region: str) -> PriceList:
+    """Return the region's prices from the packaged `prices.json`.
+
+    Outside us-east-1 a type is priced only where its family's ratio to us-east-1 is known; the rest is left out.
+    """
+    packed = json.loads(text)
+    base: dict[str, float] = packed["us_east_1_usd_per_hour"]
+    if region != "us-east-1":
+        ratios: dict[str, float] = packed["family_multipliers"].get(region, {})
+        base = {name: round(usd * ratios[family(name)], 6) for name, usd in base.items() if family(name) in ratios}
+    return PriceList(
+        region=region,
+        dated=packed["dated"],
+        on_demand=base,
+        spot_savings_percent=packed["spot_savings_percent"].get(region, {}),
+        spot_dated=packed["spot_dated"],
+    )
+
+
+def family(name: str) -> str:
+    """Return the part of a type's name before the dot."""
+    return name.partition(".")[0]

@@ -43,6 +43,10 @@ class NodeNotReady(HeadraceError):
     """Machines did not come up, or their configuration failed, more often than is allowed."""
 
 
+class NodeLost(HeadraceError):
+    """A machine that the run needs left before its work was done."""
+
+
 class DatasetIncomplete(HeadraceError):
     """Staging ended without every file of the data set in place and verified."""
 
@@ -69,6 +73,10 @@ class ObjectMissing(HeadraceError):
 
 class AccessDenied(HeadraceError):
     """Object storage answered 403 for a bucket or key."""
+
+
+class UnknownRun(HeadraceError):
+    """No run has this id."""
 
 
 class EventRefused(HeadraceError):

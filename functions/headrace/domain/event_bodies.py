@@ -30,7 +30,7 @@ class DatasetProgress(Contract):
 
 
 class DatasetStaged(Contract):
-    """This node's share is complete; `digest` is the SHA-256 of its sorted lines `path TAB bytes TAB etag`."""
+    """The node's share is complete; `digest` is the SHA-256 of its sorted lines `path TAB bytes TAB etag`."""
 
     files: Count
     bytes: Bytes
@@ -38,7 +38,7 @@ class DatasetStaged(Contract):
 
 
 class DatasetFailed(Contract):
-    """This node cannot complete its share; at most 20 of the missing paths are named."""
+    """The node cannot complete its share; at most 20 of the missing paths are named."""
 
     reason: ShortText
     missing: Annotated[tuple[ShortText, ...], Field(max_length=20)] = ()

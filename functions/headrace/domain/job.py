@@ -31,10 +31,16 @@ def _location(text: str) -> str:
     return text
 
 
+def _free_name(name: str) -> str:
+    if name.startswith("HEADRACE_"):
+        raise ValueError("begins with HEADRACE_, which headrace sets itself; choose another name")
+    return name
+
+
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
 Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
 Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
-VariableName = Annotated[str, Field(pattern=r"^(?!HEADRACE_)[A-Za-z_][A-Za-z0-9_]{0,127}$")]
+VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"), AfterValidator(_free_name)]
 
 
 class DataInput(Model):
@@ -108,8 +114,8 @@ class JobSpec(Model):
     code: Location | None = None
     environment: Environment = Environment()
     demand: Demand = Demand()
-    duration_hours: Annotated[float, Field(gt=0, le=8760)] = 1.0
-    max_hours: Annotated[float, Field(gt=0, le=8784)] | None = None
+    duration_hours: Annotated[float, Field(gt=0, le=8000)] = 1.0
+    max_hours: Annotated[float, Field(gt=0, le=8500)] | None = None
     storage: Literal["auto", "fleet", "local", "direct"] = "auto"
     storage_nodes: Annotated[int, Field(ge=1, le=4096)] | None = None
     resilience: Literal["none", "mirror"] = "none"

@@ -76,6 +76,9 @@ class TrainConfig(Contract):
     rendezvous_address: str
     accelerators: int
     data_inputs: tuple[str, ...]
+    """Names of the job's inputs; with several, each is a folder below the data directory."""
+    direct_sources: tuple[str, ...]
+    """Addresses the command reads from S3 itself; empty when the data set was staged."""
     results_bucket: str
     results_prefix: str
     stop_grace_seconds: Seconds

@@ -37,6 +37,8 @@ class VolumePlan(Contract):
     hydrator_node_index: int
     member_node_indexes: tuple[int, ...]
     slices_per_member: int
+    mirror_node_indexes: tuple[int, ...] = ()
+    """Nodes that hold the second copy of a mirrored volume, one per member; empty without a mirror."""
     stripe_unit_bytes: Bytes
     capacity_bytes: Bytes
 

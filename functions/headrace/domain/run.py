@@ -22,7 +22,10 @@ class PhaseMark(Contract):
 
 
 class RunRow(Contract):
-    """One run. Big things live in the bucket under `prefix`; the row carries references and small facts."""
+    """One run.
+
+    Big things live in the bucket under `prefix`; the row carries references and small facts.
+    """
 
     run_id: str
     job_name: str
@@ -37,6 +40,8 @@ class RunRow(Contract):
     """Set before decommission; no launch may follow it."""
     staging_token: str | None = None
     training_token: str | None = None
+    staging_role: Role = "storage"
+    """Whose nodes fill the data set's volumes."""
     job_done_at: str | None = None
     failure: str | None = None
     stop_requested_by: str | None = None
@@ -44,6 +49,8 @@ class RunRow(Contract):
     ended_at: str | None = None
     dataset_files: int = 0
     dataset_bytes: Bytes = 0
+    results_files: int = 0
+    results_bytes: Bytes = 0
     owner_process: str | None = None
     """Local runs only: `pid:start-time` of the process that drives the run."""
 
@@ -74,6 +81,10 @@ class NodeRow(Contract):
     """Files and bytes staged so far, their totals and the rate, from the last Dataset Progress."""
     job: dict[str, Any] = {}
     """The last Job Progress, Job Done or Job Failed body."""
+    activity: str = ""
+    """What the agent said it was doing in its last heartbeat: idle, staging or training."""
+    failure: str | None = None
+    key_deleted_at: str | None = None
     results: dict[str, int] = {}
     """Files and bytes saved so far."""
     not_executed: tuple[str, ...] = ()

@@ -1,0 +1,43 @@
+# Commands for people and for CI; each sets up what it needs. `make help` lists them.
+RUN := .venv
+DEV := .venv-dev
+JOB ?= statemachines/examples/digits/job.yaml
+
+.DEFAULT_GOAL := help
+.PHONY: help run test lint lock golden clean
+
+help: ## list the commands
+	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+
+run: $(RUN)/ready ## set up and run the example job on this machine (JOB=path for your own)
+	@$(RUN)/bin/headrace run $(JOB)
+
+test: $(DEV)/ready ## set up and run every test
+	$(DEV)/bin/pytest
+
+lint: $(DEV)/ready .ci/node_modules/ready ## ruff, mypy strict, asl-validator
+	$(DEV)/bin/ruff check
+	$(DEV)/bin/ruff format --check
+	$(DEV)/bin/mypy
+	for file in statemachines/*.asl.json; do .ci/node_modules/.bin/asl-validator --json-path $$file || exit 1; done
+
+golden: $(DEV)/ready ## write the golden files anew from what the code does now
+	$(DEV)/bin/pytest --update-golden
+
+lock: $(DEV)/ready ## write the lock files anew from pyproject.toml
+	$(DEV)/bin/python scripts/lock.py
+
+clean: ## remove what the commands above made in this folder
+	rm -rf $(RUN) $(DEV) .ci/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis
+
+$(RUN)/ready: .ci/venv .ci/run.lock pyproject.toml
+	@.ci/venv $(RUN) .ci/run.lock
+	@touch $@
+
+$(DEV)/ready: .ci/venv .ci/dev.lock pyproject.toml
+	@.ci/venv $(DEV) .ci/dev.lock
+	@touch $@
+
+.ci/node_modules/ready: .ci/package-lock.json
+	npm ci --prefix .ci --no-audit --no-fund --silent
+	@touch $@

@@ -1,0 +1,111 @@
+"""The command line: what Systems Manager documents, the service unit and a curious person call."""
+
+from __future__ import annotations
+
+import argparse
+import logging
+import os
+import sys
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+import obstore
+
+from headrace_agent import VERSION
+from headrace_agent.fields import ConfigError
+from headrace_agent.lock import FolderBusy
+from headrace_agent.node import Node, load_node
+from headrace_agent.s3 import S3_ERRORS, open_bucket, parse_address
+from headrace_agent.spool import Spool
+
+DESCRIPTION = "The headrace agent: configures this machine, moves data, supervises the job and reports."
+EPILOG = """\
+The node is described by the file that HEADRACE_NODE_FILE names (by default /var/lib/headrace/node.json). Systems
+Manager documents pass SSM_RunId and SSM_ConfigReference (s3://<run bucket>/runs/<run id>/) in the environment; both
+are optional and must agree with the node file. AWS_ENDPOINT_URL_S3 and AWS_ENDPOINT_URL_EVENTBRIDGE are honoured."""
+"""Shown by --help."""
+
+
+def build_parser() -> argparse.ArgumentParser:
+    """Return the parser of all commands."""
+    parser = argparse.ArgumentParser(
+        "headrace-agent", description=DESCRIPTION, epilog=EPILOG, formatter_class=argparse.RawDescriptionHelpFormatter
+    )
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    commands.add_parser("serve", help="report, run handed-in tasks and keep the deadline, until told to stop")
+    configure = commands.add_parser("configure", help="make this machine what its configuration says")
+    configure.add_argument("--print", action="store_true", dest="only_print", help="print the commands, change nothing")
+    configure.add_argument(
+        "--config", type=Path, metavar="FILE", help="read this configuration instead of the one in S3"
+    )
+    commands.add_parser("stage", help="hand the staging of this node's share to the agent, and return")
+    commands.add_parser("train", help="hand the job to the agent, and return")
+    commands.add_parser("version", help="print the version")
+    return parser
+
+
+def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
+    """Run one command. Return its exit code; the last line of output says what happened."""
+    options = build_parser().parse_args(arguments)
+    if options.command == "version":
+        return _say(f"headrace-agent {VERSION}")
+    try:
+        node = load_node(environ)
+        if options.command == "serve":
+            return _serve(node, environ)
+        if options.command == "configure":
+            return _configure(node, environ, options)
+        return _hand_in(node, environ, options.command)
+    except (ConfigError, FolderBusy, *S3_ERRORS) as error:
+        sys.stderr.write(f"headrace-agent {options.command}: {error}\n")
+        return 1
+
+
+def config_text(node: Node, environ: Mapping[str, str]) -> str:
+    """Return this node's config.json from the run bucket.
+
+    Raises ConfigError when it is not there or the references given in the environment are another run's.
+    """
+    run_id = environ.get("SSM_RunId") or node.run_id
+    reference = environ.get("SSM_ConfigReference") or f"s3://{node.run_bucket}/{node.prefix}"
+    expected = f"s3://{node.run_bucket}/{node.prefix}"
+    if run_id != node.run_id or reference.rstrip("/") != expected.rstrip("/"):
+        raise ConfigError(
+            f"the document was sent for run {run_id} at {reference}, "
+            f"and this node belongs to run {node.run_id} at {expected}"
+        )
+    key = f"{parse_address(expected).key}nodes/{node.node_id}/config.json"
+    try:
+        return bytes(obstore.get(open_bucket(node.run_bucket), key).bytes()).decode()
+    except FileNotFoundError as error:
+        raise ConfigError(
+            f"there is no configuration at s3://{node.run_bucket}/{key}; the control plane writes it"
+        ) from error
+
+
+def _serve(node: Node, environ: Mapping[str, str]) -> int:
+    from headrace_agent.daemon import Daemon  # noqa: PLC0415 - the other commands need none of it
+
+    logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    Daemon(node, environ).serve()
+    sys.stderr.flush()
+    os._exit(0)  # threads that hang in a system call must not keep a machine that is to go
+
+
+def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespace) -> int:
+    from headrace_agent.configure import configure, print_actions  # noqa: PLC0415 - the other commands need none of it
+
+    text = options.config.read_text() if options.config else config_text(node, environ)
+    if options.only_print:
+        return _say(print_actions(node, text))
+    return _say(configure(node, text))
+
+
+def _hand_in(node: Node, environ: Mapping[str, str], kind: str) -> int:
+    task_id, is_new = Spool(node.folder / "spool").hand_in(kind, config_text(node, environ))
+    return _say(f"handed in {task_id}" if is_new else f"{task_id} was handed in before; it runs once")
+
+
+def _say(text: str) -> int:
+    sys.stdout.write(f"{text}\n")
+    return 0

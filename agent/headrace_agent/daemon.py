@@ -1,0 +1,107 @@
+"""The agent's long life: one per node, from its first word to its last."""
+
+from __future__ import annotations
+
+import logging
+import os
+import select
+import signal
+import subprocess
+import time
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+
+from headrace_agent import VERSION
+from headrace_agent.identity import await_identity
+from headrace_agent.lock import FolderLock
+from headrace_agent.node import Node
+from headrace_agent.outbox import Outbox
+from headrace_agent.process_tree import become_subreaper
+from headrace_agent.putevents import EventBus
+from headrace_agent.reporter import Reporter
+from headrace_agent.sender import Sender
+from headrace_agent.spool import Spool
+from headrace_agent.stage import run_stage
+from headrace_agent.telemetry import boot_id, heartbeat
+from headrace_agent.train import run_train
+from headrace_agent.worker import Runner, Worker
+
+LOG = logging.getLogger(__name__)
+TICK_SECONDS = 0.2
+FLUSH_SECONDS = 3.0
+RUNNERS: Mapping[str, Runner] = {"stage": run_stage, "train": run_train}
+
+
+def power_off() -> None:
+    """Ask the machine to power off; its launch settings turn that into termination."""
+    subprocess.run(["systemctl", "poweroff"], check=False, timeout=30)
+
+
+class Daemon:
+    """One agent on one node; `serve` returns when the node is to be left."""
+
+    def __init__(
+        self,
+        node: Node,
+        environ: Mapping[str, str],
+        turn_off: Callable[[], None] = power_off,
+        now: Callable[[], datetime] = lambda: datetime.now(UTC),
+    ) -> None:
+        self._node = node
+        self._environ = environ
+        self._turn_off = turn_off
+        self._now = now
+        self._reason = ""
+        self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
+
+    def serve(self) -> None:
+        """Serve until told to stop or until the deadline. Raises FolderBusy when another agent serves here."""
+        node = self._node
+        with FolderLock(node.folder):
+            self._listen_for_signals()
+            become_subreaper()
+            outbox = Outbox(node.state / "outbox.sqlite3")
+            sender = Sender(outbox, EventBus(node.event_bus, self._environ))
+            sender.start()
+            self._live(outbox, sender)
+            LOG.info("leaving: %s", self._reason)
+            if not sender.flush(FLUSH_SECONDS):
+                LOG.warning("%d events could not be sent", outbox.depth())
+        if self._now() >= node.deadline_at and not node.process_node:
+            self._turn_off()
+
+    def _live(self, outbox: Outbox, sender: Sender) -> None:
+        identity = await_identity(self._node, self._is_over)
+        if identity is None:
+            return
+        say = Reporter(identity, outbox, sender.wake)
+        worker = Worker(self._node, Spool(self._node.folder / "spool"), say, RUNNERS)
+        say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id()})
+        next_heartbeat = 0.0
+        while not self._is_over(TICK_SECONDS):
+            worker.tend()
+            if time.monotonic() >= next_heartbeat:
+                next_heartbeat = time.monotonic() + worker.heartbeat_seconds
+                say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth()))
+        if not worker.stop(self._reason, worker.stop_seconds()):
+            LOG.error("the running task did not stop in time")
+        say("Node Leaving", {"reason": self._reason})
+
+    def _is_over(self, seconds: float) -> bool:
+        """Wait that long, or less when a signal comes. Tell whether the agent must leave."""
+        readable, _, _ = select.select([self._wake_read], [], [], seconds)
+        if readable:
+            self._reason = self._reason or "the agent was told to stop by a signal"
+        elif self._now() >= self._node.deadline_at:
+            self._reason = f"the deadline {self._node.deadline_at.isoformat()} has passed"
+        return bool(self._reason)
+
+    def _listen_for_signals(self) -> None:
+        for number in (signal.SIGTERM, signal.SIGINT):
+            signal.signal(number, lambda *_: self._wake())
+
+    def _wake(self) -> None:
+        try:
+            os.write(self._wake_write, b"!")
+        except BlockingIOError:
+            return

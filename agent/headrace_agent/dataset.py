@@ -1,0 +1,34 @@
+"""What a dataset part says: which object becomes which file."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from headrace_agent.fields import ConfigError, Fields
+from headrace_agent.s3 import S3Address, parse_address
+
+
+@dataclass(frozen=True)
+class DatasetFile:
+    """One object and the relative path it becomes; `etag` is as the manifest has it and may be empty."""
+
+    source: S3Address
+    path: str
+    bytes: int
+    etag: str
+
+
+def parse_part(text: str | bytes, where: str) -> Iterator[DatasetFile]:
+    """Yield the files of a part; raises ConfigError."""
+    for fields in Fields.parse(text, where).sections("files"):
+        try:
+            source = parse_address(fields.text("source"))
+        except ValueError as error:
+            raise ConfigError(f"{fields.where}: {error}") from error
+        yield DatasetFile(source, fields.text("path"), fields.integer("bytes"), fields.text("etag"))
+
+
+def digest_line(path: str, size_bytes: int, etag: str) -> str:
+    """Return the line that a staged file adds to the digest of its node's share."""
+    return f"{path}\t{size_bytes}\t{etag}\n"

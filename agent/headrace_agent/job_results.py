@@ -1,0 +1,95 @@
+"""Keeps one job's results safe: in the background while it runs, completely when it ends, then the manifest."""
+
+from __future__ import annotations
+
+import hashlib
+import threading
+import time
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from headrace_agent.bounded import OutOfTime, within
+from headrace_agent.config import TrainTask
+from headrace_agent.results import ResultsSaver
+from headrace_agent.results_journal import ResultsJournal
+from headrace_agent.results_manifest import ManifestHead, write_manifest
+from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.text import short
+from headrace_agent.work import Work
+
+LOOK_SECONDS = 1.0
+NAMED_MAX = 5
+
+
+@dataclass(frozen=True)
+class SavedResults:
+    """What is durable at the end: the manifest's key, or None and the reason why there is none or it is not whole."""
+
+    manifest: str | None
+    files: int
+    bytes: int
+    trouble: str | None
+
+
+class JobResults:
+    """The results of one job on one node."""
+
+    def __init__(self, work: Work, task: TrainTask, root: Path) -> None:
+        node = work.node
+        place = hashlib.sha256(f"{task.results_bucket}/{task.results_prefix}".encode()).hexdigest()[:12]
+        self._journal = ResultsJournal(node.state / f"results-{place}.sqlite3")
+        store = open_bucket(task.results_bucket)
+        self._saver = ResultsSaver(root, store, task.results_prefix, self._journal)
+        self._run_store = open_bucket(node.run_bucket)
+        folder = f"{node.prefix}results/{node.node_id}/"
+        attempt = work.task.config.attempt
+        self._head = ManifestHead(node.run_id, attempt, node.node_id, task.results_bucket, task.results_prefix, folder)
+        self._ended = threading.Event()
+        self._thread: threading.Thread | None = None
+
+    def watch(self, writers: Callable[[], Iterable[int]]) -> None:
+        """Begin to save files once they are settled and none of the processes `writers()` holds them open."""
+        self._thread = threading.Thread(target=self._watch, args=(writers,), name="results", daemon=True)
+        self._thread.start()
+
+    def progress(self) -> dict[str, Any]:
+        """Return the body of a Results Progress."""
+        files, total_bytes = self._journal.totals()
+        return {"files": files, "bytes": total_bytes}
+
+    def finish(self, grace_seconds: float) -> SavedResults:
+        """Save all that is left and write the manifest, within the grace; every process of the job must be gone."""
+        until = time.monotonic() + grace_seconds
+        try:
+            trouble = within(grace_seconds, lambda: self._save_rest(until))
+            manifest = within(max(5.0, until - time.monotonic()), self._write_manifest)
+        except OutOfTime:
+            trouble, manifest = f"results were not saved within {grace_seconds:g} seconds", None
+        except S3_ERRORS as error:
+            trouble, manifest = f"the results manifest was not written: {_first_line(error)}", None
+        files, total_bytes = self._journal.totals()
+        return SavedResults(manifest, files, total_bytes, trouble)
+
+    def _watch(self, writers: Callable[[], Iterable[int]]) -> None:
+        while not self._ended.wait(LOOK_SECONDS):
+            self._saver.save_settled(writers, time.monotonic(), self._ended)
+
+    def _save_rest(self, until: float) -> str | None:
+        self._ended.set()
+        if self._thread:
+            self._thread.join()
+        failures = self._saver.save_all(until)
+        if not failures:
+            return None
+        named = [f"{path} ({reason})" for path, reason in list(failures.items())[:NAMED_MAX]]
+        others = f" and {len(failures) - NAMED_MAX} more" if len(failures) > NAMED_MAX else ""
+        return short(f"{len(failures)} results are not saved: {', '.join(named)}{others}")
+
+    def _write_manifest(self) -> str:
+        return write_manifest(self._run_store, self._head, self._journal, self._saver.skipped)
+
+
+def _first_line(error: Exception) -> str:
+    return str(error).split("\n", 1)[0]

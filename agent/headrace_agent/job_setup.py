@@ -1,0 +1,79 @@
+"""Prepares everything that the job's command needs: code, data, packages and its environment."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from dataclasses import dataclass
+from pathlib import Path
+
+from headrace_agent.code_folder import CodeUnusable, fetch_code
+from headrace_agent.config import NodeConfig, TrainTask
+from headrace_agent.data_tree import DataUnusable, dataset_folders, merge
+from headrace_agent.job_environment import Places, job_environment
+from headrace_agent.job_log import JobLog
+from headrace_agent.mounts import is_mounted
+from headrace_agent.node import Node
+from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
+from headrace_agent.work import Work
+
+SETUP_ERRORS = (CodeUnusable, DataUnusable, RequirementsFailed)
+
+
+@dataclass(frozen=True)
+class JobFolders:
+    """Where one job works, on one node."""
+
+    work: Path
+    results: Path
+    progress: Path
+    log: Path
+    environment: Path
+
+
+def folders_of(node: Node, config: NodeConfig) -> JobFolders:
+    """Return the job's folders; on a machine with a scratch volume, that is where they are."""
+    scratch = [one.volume_id for one in config.volumes if one.kind == "scratch"]
+    base = node.volumes / scratch[0] if scratch and not node.process_node else node.folder
+    return JobFolders(
+        work=base / "work",
+        results=base / "results",
+        progress=base / "progress.jsonl",
+        log=node.folder / "log" / "train.log",
+        environment=base / "venv",
+    )
+
+
+def prepare(work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark: str) -> dict[str, str]:
+    """Make the folders ready and return the command's environment. Raises one of SETUP_ERRORS.
+
+    Results of an earlier attempt stay: they are what a resumed job goes on from.
+    """
+    for stale in (folders.work, folders.environment):
+        shutil.rmtree(stale, ignore_errors=True)
+    folders.work.mkdir(parents=True)
+    folders.results.mkdir(parents=True, exist_ok=True)
+    folders.progress.unlink(missing_ok=True)
+    if task.code:
+        fetch_code(task.code, folders.work)
+    places = Places(_data(work.node, work.task.config, task), folders.results, folders.progress, own_bin(), None)
+    environment = job_environment(os.environ, work.task.config, task, places, mark)
+    if not task.requirements:
+        return environment
+    installer = Installer(folders.work, environment, log, work.stop)
+    venv_bin = installer.install(task.requirements, folders.environment)
+    places = Places(places.data, folders.results, folders.progress, venv_bin, folders.environment)
+    return job_environment(os.environ, work.task.config, task, places, mark)
+
+
+def _data(node: Node, config: NodeConfig, task: TrainTask) -> str:
+    """Return what HEADRACE_DATA says: a folder, or the addresses that the command reads itself, one a line."""
+    if task.direct_sources:
+        return "\n".join(task.direct_sources)
+    if not node.process_node:
+        if not is_mounted(node.data):
+            raise DataUnusable(f"nothing is mounted on {node.data}; run `headrace-agent configure` first")
+        return str(node.data)
+    shutil.rmtree(node.data, ignore_errors=True)
+    merge(dataset_folders(node, config), node.data)
+    return str(node.data)

@@ -1,0 +1,86 @@
+"""Takes tasks from the spool, one at a time, and reports how each ended exactly as it was decided."""
+
+from __future__ import annotations
+
+import logging
+import threading
+from collections.abc import Callable, Mapping
+
+from headrace_agent.node import Node
+from headrace_agent.reporter import Say
+from headrace_agent.spool import Outcome, Spool, Task
+from headrace_agent.text import short
+from headrace_agent.work import StopSign, Work
+
+LOG = logging.getLogger(__name__)
+Runner = Callable[[Work], Outcome | None]
+ACTIVITIES = {"stage": "staging", "train": "training"}
+FAILURES = {"stage": "Dataset Failed", "train": "Job Failed"}
+
+
+class Worker:
+    """Runs at most one task, in a thread; `activity` says which kind."""
+
+    def __init__(self, node: Node, spool: Spool, say: Say, runners: Mapping[str, Runner]) -> None:
+        self.activity = "idle"
+        self.heartbeat_seconds = node.idle_heartbeat_seconds
+        self._node = node
+        self._spool = spool
+        self._say = say
+        self._runners = runners
+        self._stop = StopSign()
+        self._thread: threading.Thread | None = None
+
+    def tend(self) -> None:
+        """Start the next task when none runs."""
+        if self._thread and self._thread.is_alive():
+            return
+        task = self._spool.next_task()
+        if task is None:
+            return
+        self.activity = ACTIVITIES.get(task.kind, "idle")
+        self.heartbeat_seconds = task.config.heartbeat_seconds
+        self._thread = threading.Thread(target=self._run, args=(task,), name=task.kind, daemon=True)
+        self._thread.start()
+
+    def stop(self, reason: str, seconds: float) -> bool:
+        """Tell the task why to stop and wait for it, at most that long. Return whether none runs any more."""
+        self._stop.raise_for(reason)
+        if self._thread:
+            self._thread.join(seconds)
+            return not self._thread.is_alive()
+        return True
+
+    def stop_seconds(self) -> float:
+        """Return how long the running task may take to stop: its own grace, plus the grace for its results."""
+        return self._allowed_seconds
+
+    _allowed_seconds = 30.0
+
+    def _run(self, task: Task) -> None:
+        try:
+            if task.config.train:
+                self._allowed_seconds = 90.0 + task.config.train.stop_grace_seconds
+                self._allowed_seconds += task.config.train.results_grace_seconds
+            self._report(task, self._spool.outcome(task) or self._decide(task))
+        finally:
+            self.activity = "idle"
+
+    def _decide(self, task: Task) -> Outcome | None:
+        was_interrupted = not self._spool.start(task)
+        try:
+            outcome = self._runners[task.kind](Work(self._node, task, self._say, self._stop, was_interrupted))
+        except Exception as error:
+            LOG.exception("task %s failed", task.task_id)
+            reason = short(f"the agent failed: {type(error).__name__}: {error}")
+            outcome = Outcome(FAILURES.get(task.kind, "Job Failed"), {"reason": reason})
+        if outcome:
+            self._spool.decide(task, outcome)
+        return outcome
+
+    def _report(self, task: Task, outcome: Outcome | None) -> None:
+        """Report, then mark as done; a task that was only stopped stays, for the next agent to go on with."""
+        if outcome is None:
+            return
+        self._say(outcome.detail_type, outcome.body)
+        self._spool.finish(task)

@@ -1,0 +1,122 @@
+"""The Objects port on S3, at AWS or at any endpoint that speaks its protocol."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
+from urllib.parse import unquote_plus
+
+import boto3
+from botocore.config import Config
+from botocore.exceptions import ClientError
+
+from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.ports import ObjectInfo, ObjectPage
+
+if TYPE_CHECKING:
+    from mypy_boto3_s3 import S3Client
+
+FORBIDDEN, MISSING = 403, 404
+ATTEMPTS = 5
+CONNECTIONS = 50
+
+
+class S3Objects:
+    """The Objects port over a boto3 S3 client; safe for several threads at once."""
+
+    def __init__(self, client: S3Client) -> None:
+        self._client = client
+
+    def get(self, bucket: str, key: str) -> bytes:
+        """Return the whole object. Raises AccessDenied, ObjectMissing."""
+        with _named_errors("read", bucket, key):
+            return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
+
+    def put(self, bucket: str, key: str, body: bytes) -> None:
+        """Write the whole object. Raises AccessDenied, and ObjectMissing when there is no such bucket."""
+        with _named_errors("write", bucket, key):
+            self._client.put_object(Bucket=bucket, Key=key, Body=body)
+
+    def head(self, bucket: str, key: str) -> ObjectInfo:
+        """Return size and ETag. Raises AccessDenied, ObjectMissing."""
+        with _named_errors("read", bucket, key):
+            found = self._client.head_object(Bucket=bucket, Key=key)
+        return ObjectInfo(key, found["ContentLength"], found["ETag"].strip('"'), found.get("StorageClass", "STANDARD"))
+
+    def delete(self, bucket: str, key: str) -> None:
+        """Remove the object; an absent one is success. Raises AccessDenied."""
+        with _named_errors("delete", bucket, key):
+            self._client.delete_object(Bucket=bucket, Key=key)
+
+    def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
+        """Return one page of the listing in key order, at most `limit` (1 to 1,000) objects, folder markers included.
+
+        Raises AccessDenied, and ObjectMissing when there is no such bucket.
+        """
+        asked: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": limit, "EncodingType": "url"}
+        if token is not None:
+            asked["ContinuationToken"] = token
+        with _named_errors("list", bucket, prefix):
+            answer = self._client.list_objects_v2(**asked)
+        # An XML answer cannot carry every key, so keys travel encoded; a server that ignored that is not decoded.
+        is_encoded = answer.get("EncodingType") == "url"
+        objects = tuple(
+            ObjectInfo(
+                unquote_plus(one["Key"]) if is_encoded else one["Key"],
+                one["Size"],
+                one["ETag"].strip('"'),
+                one.get("StorageClass", "STANDARD"),
+            )
+            for one in answer.get("Contents", [])
+        )
+        return ObjectPage(objects, answer.get("NextContinuationToken"))
+
+    def close(self) -> None:
+        """Close the connections."""
+        self._client.close()
+
+
+def open_objects(
+    *,
+    region: str | None = None,
+    endpoint_url: str | None = None,
+    access_key_id: str | None = None,
+    secret_access_key: str | None = None,
+) -> S3Objects:
+    """Return the port with the credentials given, or with those of the environment at AWS.
+
+    An endpoint is addressed path-style, since its buckets have no names in the DNS.
+    """
+    config = Config(
+        retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
+        max_pool_connections=CONNECTIONS,
+        s3={"addressing_style": "path" if endpoint_url else "auto"},
+    )
+    client = boto3.session.Session().client(
+        "s3",
+        region_name=region,
+        endpoint_url=endpoint_url,
+        aws_access_key_id=access_key_id,
+        aws_secret_access_key=secret_access_key,
+        config=config,
+    )
+    return S3Objects(client)
+
+
+@contextmanager
+def _named_errors(action: str, bucket: str, key: str) -> Iterator[None]:
+    try:
+        yield
+    except ClientError as error:
+        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+        code = error.response["Error"].get("Code", str(status))
+        if status == FORBIDDEN:
+            raise AccessDenied(
+                f"S3 refused to {action} s3://{bucket}/{key}: {code}. Grant this role access to the bucket and key "
+                "(S3 also answers so for a key that is not there when listing is not allowed)"
+            ) from error
+        if status == MISSING:
+            what = "bucket" if code == "NoSuchBucket" else "object"
+            raise ObjectMissing(f"asked to {action} s3://{bucket}/{key}: there is no such {what}") from error
+        raise

@@ -1,0 +1,96 @@
+"""Plans a prepared job by the steps that a run takes, on a cloud that keeps everything in memory and starts nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, cast
+
+from headrace.client.folder_files import list_folder
+from headrace.client.places import RUN_BUCKET, bucket_folder
+from headrace.client.prepare import PreparedJob
+from headrace.domain.instants import to_text
+from headrace.domain.plan import Plan
+from headrace.domain.run import RunRow
+from headrace.handlers import inspect_dataset, plan_layout
+from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
+from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects, Prices, Settings
+
+RUN_ID = "dry-run"
+
+
+def plan_without_running(prepared: PreparedJob, home: Path, prices: Prices, remote: Objects | None = None) -> Plan:
+    """Return the plan that a run of this job would make; nothing is written and no machine is started.
+
+    `remote` lists the buckets that are not on this machine. Raises DatasetUnusable and InfeasibleJob as a run would.
+    """
+    folders = {one.bucket: one.folder for one in prepared.served}
+    cloud = _dry_cloud(_DryObjects(folders, home, remote), prices)
+    now = to_text(datetime.now(UTC))
+    row = RunRow(
+        run_id=RUN_ID, job_name=prepared.job.name, execution_arn="", trigger="console", started_at=now, deadline_at=now
+    )
+    cloud.runs.insert(RUN_ID, "run", "run", row.model_dump(mode="json"))
+    cloud.objects.put(RUN_BUCKET, row.prefix + "job.json", prepared.job.model_dump_json().encode())
+    cursor: dict[str, Any] | None = None
+    while cursor is None or not cursor["is_done"]:
+        cursor = inspect_dataset.step({"run_id": RUN_ID, "cursor": cursor}, cloud)["cursor"]
+    plan_layout.step({"run_id": RUN_ID}, cloud)
+    return Plan.model_validate_json(cloud.objects.get(RUN_BUCKET, row.prefix + "plan.json"))
+
+
+def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
+    """Return a cloud with the ports that planning uses; any other is absent, so that using it fails at once."""
+    settings = Settings(
+        run_bucket=RUN_BUCKET,
+        poll_seconds=1,
+        heartbeat_seconds=1,
+        heartbeat_timeout_seconds=10,
+        node_boot_timeout_seconds=60,
+        configure_timeout_seconds=60,
+        stop_grace_seconds=10,
+        launch_attempts=1,
+        process_nodes=True,
+    )
+    absent = cast("Any", None)
+    return Cloud(
+        fleets=absent,
+        nodes=absent,
+        objects=objects,
+        bus=absent,
+        runs=MemoryRuns(),
+        executions=absent,
+        prices=prices,
+        clock=_Now(),
+        entropy=absent,
+        settings=settings,
+    )
+
+
+class _Now:
+    def now(self) -> datetime:
+        return datetime.now(UTC)
+
+
+class _DryObjects(MemoryObjects):
+    """Buckets that are listed from folders, or at `remote`, and whose writes stay in memory."""
+
+    def __init__(self, folders: Mapping[str, Path], home: Path, remote: Objects | None) -> None:
+        super().__init__()
+        self._folders = folders
+        self._home = home
+        self._remote = remote
+        self._listed: dict[str, list[ObjectInfo]] = {}
+
+    def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
+        """Return one page of the folder's files, or of the remote bucket."""
+        folder = self._folders.get(bucket) or bucket_folder(self._home, bucket)
+        if self._remote is not None and not folder.is_dir():
+            return self._remote.page(bucket, prefix, token, limit)
+        if bucket not in self._listed:
+            self._listed[bucket] = list_folder(folder)
+        below = [one for one in self._listed[bucket] if one.key.startswith(prefix)]
+        start = int(token or 0)
+        end = start + limit
+        return ObjectPage(tuple(below[start:end]), str(end) if end < len(below) else None)

@@ -1,0 +1,66 @@
+"""Opens what a client works on: the run table, the price list, and the site where runs happen."""
+
+from __future__ import annotations
+
+from contextlib import AbstractContextManager
+from pathlib import Path
+
+from headrace.client.places import BadPlace, bucket_folder
+from headrace.client.prepare import PreparedJob
+from headrace.client.run_table import RunTable
+from headrace.client.site import Site
+from headrace.local.faults import Faults
+from headrace.local.store import LocalRuns
+from headrace.ports import ObjectPage, Objects, Prices
+
+TABLE_FILE = "runs.sqlite3"
+
+
+def open_run_table(home: Path) -> RunTable:
+    """Return the run table; one that does not exist yet is empty and is not made."""
+    path = home / TABLE_FILE
+    return RunTable(LocalRuns(path if path.exists() else None), home)
+
+
+def read_prices() -> Prices:
+    """Return the catalog and price list that come with headrace."""
+    from headrace.local.prices import LocalPrices  # noqa: PLC0415  # the catalog takes a while to import
+
+    return LocalPrices()
+
+
+def open_local_site(home: Path, faults: tuple[str, ...]) -> AbstractContextManager[Site]:
+    """Return this machine as a site, to be entered. Raises UnknownFault."""
+    from headrace.local.site import LocalSite  # noqa: PLC0415  # reading the state machines takes a while
+
+    return LocalSite(home, Faults.parse(faults))
+
+
+def open_remote_objects(prepared: PreparedJob, home: Path) -> Objects | None:
+    """Return S3 at AWS, to list the job's data, or None when all of it is on this machine."""
+    here = {one.bucket for one in prepared.served}
+    buckets = {one.source.removeprefix("s3://").partition("/")[0] for one in prepared.job.data}
+    if all(bucket in here or bucket_folder(home, bucket).is_dir() for bucket in buckets):
+        return None
+    from headrace.aws.objects import open_objects  # noqa: PLC0415  # boto3 takes a while to import
+
+    return _WordedObjects(open_objects(region=prepared.job.region))
+
+
+class _WordedObjects:
+    """S3 whose errors say what to do where there is no account at hand."""
+
+    def __init__(self, objects: Objects) -> None:
+        self._objects = objects
+        self.get, self.put, self.head, self.delete = objects.get, objects.put, objects.head, objects.delete
+
+    def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
+        try:
+            return self._objects.page(bucket, prefix, token, limit)
+        except Exception as error:
+            if not type(error).__module__.startswith("botocore"):
+                raise
+            raise BadPlace(
+                f"data: s3://{bucket}/{prefix} cannot be listed: {error}. Give AWS credentials in the environment, or "
+                f"copy the files below {bucket_folder(Path('$HEADRACE_HOME'), bucket)}"
+            ) from error

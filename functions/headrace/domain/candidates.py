@@ -1,0 +1,219 @@
+"""The ways to run a job: each feasible pairing of a compute fleet with storage, and its phases and price."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from headrace.domain import calibration
+from headrace.domain.amounts import bytes_text, rate_text
+from headrace.domain.dataset import DatasetSummary
+from headrace.domain.demand import Need, capacity_bytes
+from headrace.domain.fleets import ComputeFleet, StorageOffer, nic_share
+from headrace.domain.job import JobSpec
+from headrace.domain.plan import StorageKind
+
+Shape = Literal["spread", "striped"]
+Reject = Callable[[str, str], None]
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """One way to run the job."""
+
+    job: JobSpec
+    dataset: DatasetSummary
+    need: Need
+    compute: ComputeFleet
+    kind: StorageKind
+    storage: StorageOffer | None = None
+    storage_nodes: int = 0
+    least_nodes: int = 0
+    """Nodes that would do if the job asked for no number of them."""
+    nodes_for_rate: int = 0
+    shape: Shape = "spread"
+
+    @property
+    def copies(self) -> int:
+        """How many times the data set is held."""
+        return 2 if self.kind == "fleet" and self.job.resilience == "mirror" else 1
+
+    @property
+    def striped_volumes(self) -> int:
+        """How many volumes share all nodes in the striped shape."""
+        return striped_volumes(self.dataset, self.storage_nodes)
+
+    @property
+    def storage_usd_per_hour(self) -> float:
+        """Price of the storage fleet."""
+        return self.storage_nodes * self.storage.usd_per_hour if self.storage else 0.0
+
+    @property
+    def compute_usd_per_hour(self) -> float:
+        """Price of the compute fleet."""
+        return self.compute.count * self.compute.usd_per_hour
+
+    def with_storage(self, offer: StorageOffer) -> Candidate:
+        """Return the same with as many storage nodes of another type."""
+        return replace(self, storage=offer)
+
+    def with_compute(self, fleet: ComputeFleet) -> Candidate:
+        """Return the same with another compute fleet."""
+        return replace(self, compute=fleet)
+
+    def priced_on_demand(self) -> Candidate:
+        """Return the same with compute at its list price, which spot may rise to."""
+        return self.with_compute(replace(self.compute, usd_per_hour=self.compute.on_demand_usd_per_hour))
+
+
+def fleet_candidates(
+    job: JobSpec,
+    dataset: DatasetSummary,
+    need: Need,
+    compute: ComputeFleet,
+    offers: tuple[StorageOffer, ...],
+    reject: Reject,
+) -> Iterator[Candidate]:
+    """Yield, for each storage type, the smallest fleet that serves and holds what is needed."""
+    if need.node_bytes_per_s > nic_share(compute.machine):
+        reject("compute: its NIC brings in less than the accelerators read", _nic_example(need, compute))
+        return
+    for offer in offers:
+        found = smallest_fleet(job, dataset, need, offer)
+        if isinstance(found, str):
+            reject(f"storage: {found}", offer.machine.name)
+            continue
+        nodes, least, for_rate, shape = found
+        yield Candidate(job, dataset, need, compute, "fleet", offer, nodes, least, for_rate, shape)
+
+
+def _nic_example(need: Need, compute: ComputeFleet) -> str:
+    machine = compute.machine
+    usable = rate_text(nic_share(machine))
+    return f"{machine.name}: {usable} of {rate_text(machine.nic_bytes_per_s)} for {rate_text(need.node_bytes_per_s)}"
+
+
+def smallest_fleet(
+    job: JobSpec, dataset: DatasetSummary, need: Need, offer: StorageOffer
+) -> tuple[int, int, int, Shape] | str:
+    """Return nodes, the least that would do, those for the rate alone, and the shape; or why the type cannot do it."""
+    copies = 2 if job.resilience == "mirror" else 1
+    limit = job.storage_nodes or calibration.STORAGE_NODES_MAX
+    for_rate = math.ceil(need.total.read_bytes_per_s / offer.served_bytes_per_s)
+    for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
+    for nodes in range(max(for_rate, for_bytes, copies), limit + 1):
+        shape = shape_of(dataset, nodes)
+        if holds(dataset, copies, offer, nodes, shape):
+            asked = job.storage_nodes or nodes
+            final = shape_of(dataset, asked)
+            return (asked, nodes, for_rate, final) if holds(dataset, copies, offer, asked, final) else _too_small(limit)
+    if for_rate > limit:
+        return f"{limit} nodes serve less than the job reads"
+    return _too_small(limit)
+
+
+def _too_small(limit: int) -> str:
+    return f"{limit} nodes hold less than the data set"
+
+
+def shape_of(dataset: DatasetSummary, nodes: int) -> Shape:
+    """Return `striped` when one file alone exceeds a node's fair share, so that its readers would queue at one node."""
+    is_huge = dataset.largest_bytes >= calibration.STRIPED_FROM_BYTES
+    return "striped" if is_huge and nodes > 1 and dataset.largest_bytes * nodes > dataset.bytes else "spread"
+
+
+def striped_volumes(dataset: DatasetSummary, nodes: int) -> int:
+    """Return how many volumes share all nodes in the striped shape: no more than there are files."""
+    return max(1, min(nodes, dataset.files, calibration.STRIPED_VOLUMES_MAX))
+
+
+def holds(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int, shape: Shape) -> bool:
+    """Tell whether the SSDs hold the data set, counting the worst balance that assignment can give.
+
+    Largest-first assignment loads no volume beyond the mean plus the largest file (Graham 1969).
+    """
+    volumes = nodes if shape == "spread" else striped_volumes(dataset, nodes)
+    fullest = math.ceil(dataset.bytes / volumes) + (dataset.largest_bytes if volumes > 1 else 0)
+    needed = capacity_bytes(fullest, math.ceil(dataset.files / volumes), 1)
+    offered = offer.machine.ssd_bytes * nodes // volumes
+    return copies * needed <= offered
+
+
+def local_candidate(
+    job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
+) -> Candidate | None:
+    """Return the answer without a fleet, when each compute node's own SSDs hold all of the data set and read it."""
+    machine = compute.machine
+    fault = _no_local_storage(job, dataset, need, compute)
+    if fault is None:
+        return Candidate(job, dataset, need, compute, "local")
+    reject(f"local: {fault}", machine.name)
+    return None
+
+
+def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> str | None:
+    machine = compute.machine
+    needed = capacity_bytes(dataset.bytes, dataset.files, 1) + 2 * checkpoint_share(need, compute)
+    if not machine.ssd_bytes:
+        return "compute nodes have no local SSD"
+    if needed > machine.ssd_bytes:
+        return (
+            f"the {bytes_text(machine.ssd_bytes)} of SSD of a compute node do not hold the {bytes_text(needed)} needed"
+        )
+    if machine.ssd_read_bytes_per_s == 0:
+        return None if job.storage == "local" else "the rate of the compute nodes' SSDs is measured nowhere"
+    if need.node_bytes_per_s > machine.ssd_read_bytes_per_s and not need.assumed:
+        offered, wanted = rate_text(machine.ssd_read_bytes_per_s), rate_text(need.node_bytes_per_s)
+        return f"the SSDs of a compute node read {offered} of the {wanted} needed"
+    return None
+
+
+def direct_candidate(
+    job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
+) -> Candidate | None:
+    """Return the answer that reads S3 itself, within S3's and the nodes' limits."""
+    fault = None if need.assumed else _no_direct_reads(dataset, need, compute)
+    if fault is None:
+        return Candidate(job, dataset, need, compute, "direct")
+    reject(f"direct: {fault}", compute.machine.name)
+    return None
+
+
+def _no_direct_reads(dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> str | None:
+    machine = compute.machine
+    if need.node_bytes_per_s > nic_share(machine):
+        offered, wanted = rate_text(nic_share(machine)), rate_text(need.node_bytes_per_s)
+        return f"a compute node's NIC brings in {offered} of the {wanted} needed"
+    gets = gets_per_s(dataset, need)
+    if gets > calibration.S3_GETS_PER_S:
+        return f"{gets:,.0f} GET/s are needed and one S3 prefix gives {calibration.S3_GETS_PER_S:,}"
+    node_gets = calibration.GETS_PER_S_PER_VCPU * machine.vcpus
+    if gets / compute.count > node_gets:
+        return f"{gets / compute.count:,.0f} GET/s per node are needed and its vCPUs do {node_gets:,}"
+    return None
+
+
+def gets_per_s(dataset: DatasetSummary, need: Need) -> float:
+    """Return the objects that the job reads per second."""
+    return need.total.read_bytes_per_s * dataset.files / dataset.bytes if dataset.bytes else 0.0
+
+
+def checkpoint_share(need: Need, compute: ComputeFleet) -> int:
+    """Return the bytes of one checkpoint that one compute node writes."""
+    return math.ceil(need.total.checkpoint_bytes / compute.count)
+
+
+def checkpoint_fault(need: Need, compute: ComputeFleet) -> str | None:
+    """Return why checkpoints do not fit the compute nodes' own disks, or None."""
+    share, period = checkpoint_share(need, compute), need.total.checkpoint_period_s
+    machine = compute.machine
+    if not share:
+        return None
+    if machine.ssd_bytes and 2 * share > machine.ssd_bytes:
+        return f"two checkpoints of {bytes_text(share)} per node do not fit {bytes_text(machine.ssd_bytes)} of SSD"
+    rate = machine.ssd_write_bytes_per_s if machine.ssd_bytes else calibration.ROOT_DISK_WRITE_BYTES_PER_S
+    if rate and share / rate > period:
+        return f"a checkpoint of {bytes_text(share)} per node takes longer to write than its period of {period:g} s"
+    return None

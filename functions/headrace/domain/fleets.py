@@ -1,0 +1,180 @@
+"""The compute and storage fleets that a plan may choose from, and why the other types may not be used."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from functools import cached_property
+from typing import Literal
+
+from headrace.domain import calibration
+from headrace.domain.catalog import Catalog, MachineType, PriceList
+from headrace.domain.errors import InfeasibleJob
+from headrace.domain.job import Compute
+from headrace.domain.plan import Rejection
+
+
+@dataclass(frozen=True)
+class ComputeFleet:
+    """So many machines of one type; the prices are of one machine."""
+
+    machine: MachineType
+    count: int
+    usd_per_hour: float
+    on_demand_usd_per_hour: float
+    market: Literal["on-demand", "spot"]
+    is_named: bool
+    """True when the job names the type, so that no other may take its place."""
+
+
+@dataclass(frozen=True)
+class StorageOffer:
+    """One type as a storage node."""
+
+    machine: MachineType
+    usd_per_hour: float
+
+    @cached_property
+    def served_bytes_per_s(self) -> int:
+        """What readers get from one node: its SSDs or its share of the NIC, whichever is less."""
+        return math.floor(min(self.machine.ssd_read_bytes_per_s, nic_share(self.machine)))
+
+
+@dataclass
+class Rejections:
+    """Candidates left out, counted by reason, in the order first met."""
+
+    found: dict[str, tuple[int, str]] = field(default_factory=dict)
+
+    def add(self, reason: str, example: str) -> None:
+        """Count one more candidate; the first example stays."""
+        count, first = self.found.get(reason, (0, example))
+        self.found[reason] = (count + 1, first)
+
+    def listed(self) -> tuple[Rejection, ...]:
+        """Return them, most candidates first."""
+        rows = (Rejection(reason=reason, candidates=n, example=one) for reason, (n, one) in self.found.items())
+        return tuple(sorted(rows, key=lambda row: (-row.candidates, row.reason)))
+
+
+def nic_share(machine: MachineType) -> float:
+    """Return bytes/s of the NIC that storage traffic can use."""
+    return calibration.NIC_FRACTION * machine.nic_bytes_per_s
+
+
+def compute_fleets(
+    compute: Compute, catalog: Catalog, prices: PriceList, rejections: Rejections
+) -> tuple[ComputeFleet, ...]:
+    """Return every fleet that gives what the job asks for, in catalog order.
+
+    Raises InfeasibleJob when there is none, with the names that are close.
+    """
+    if compute.instance_type is not None:
+        return (_named_fleet(compute, compute.instance_type, catalog, prices),)
+    return _accelerated_fleets(compute, compute.accelerator or "", catalog, prices, rejections)
+
+
+def _named_fleet(compute: Compute, name: str, catalog: Catalog, prices: PriceList) -> ComputeFleet:
+    machine = catalog.find(name)
+    if machine is None:
+        close = catalog.close_types(name)
+        hint = f"close: {', '.join(close)}" if close else "name a Nitro type offered there"
+        raise InfeasibleJob(f"compute.instance_type {name!r} is not a machine type known in {catalog.region}; {hint}")
+    refusal = _unpriced(machine, compute, prices)
+    if refusal:
+        raise InfeasibleJob(f"compute.instance_type {name!r} cannot be planned: {refusal}")
+    return _fleet(machine, compute.count, compute, prices, is_named=True)
+
+
+def _accelerated_fleets(
+    compute: Compute, accelerator: str, catalog: Catalog, prices: PriceList, rejections: Rejections
+) -> tuple[ComputeFleet, ...]:
+    carriers = [one for one in catalog.types if one.carries(accelerator)]
+    if not carriers:
+        kinds = catalog.accelerator_kinds
+        close = difflib.get_close_matches(accelerator, kinds, n=3, cutoff=0.4)
+        raise InfeasibleJob(
+            f"compute.accelerator {accelerator!r} is on no machine in {catalog.region}; "
+            f"{'close' if close else 'known there'}: {', '.join(close or kinds) or 'none'}"
+        )
+    fleets = []
+    for machine in carriers:
+        refusal = _unpriced(machine, compute, prices) or (
+            "bare metal takes longer to start" if machine.bare_metal else ""
+        )
+        if refusal:
+            rejections.add(f"compute: {refusal}", machine.name)
+        else:
+            fleets.append(_fleet(machine, math.ceil(compute.count / machine.accelerators), compute, prices))
+    if not fleets:
+        raise InfeasibleJob(
+            f"no machine with {accelerator} can be planned in {catalog.region}: "
+            + "; ".join(f"{row.reason} ({row.example})" for row in rejections.listed())
+        )
+    return tuple(fleets)
+
+
+def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
+    if machine.name not in prices.on_demand:
+        return f"no price known in {prices.region}"
+    if compute.capacity == "spot" and not machine.spot:
+        return "not sold on the spot market"
+    return ""
+
+
+def _fleet(
+    machine: MachineType, count: int, compute: Compute, prices: PriceList, *, is_named: bool = False
+) -> ComputeFleet:
+    list_price = prices.on_demand[machine.name]
+    saving = prices.spot_savings_percent.get(machine.name, 0) if compute.capacity == "spot" else 0
+    return ComputeFleet(
+        machine=machine,
+        count=count,
+        usd_per_hour=round(list_price * (100 - saving) / 100, 6),
+        on_demand_usd_per_hour=list_price,
+        market=compute.capacity,
+        is_named=is_named,
+    )
+
+
+def storage_offers(catalog: Catalog, prices: PriceList, rejections: Rejections) -> tuple[StorageOffer, ...]:
+    """Return every type that can be a storage node, in catalog order."""
+    offers = []
+    for machine in catalog.types:
+        refusal = _no_storage_node(machine, prices)
+        if refusal:
+            rejections.add(f"storage: {refusal}", machine.name)
+        else:
+            offers.append(StorageOffer(machine, prices.on_demand[machine.name]))
+    return tuple(offers)
+
+
+def _no_storage_node(machine: MachineType, prices: PriceList) -> str:
+    checks = (
+        (machine.disk_kind == "hdd", "its local disks are HDDs, too slow for random reads"),
+        (not machine.ssd_bytes, "no local SSD"),
+        (
+            not machine.ssd_read_bytes_per_s or not machine.ssd_write_bytes_per_s,
+            "the rate of its SSDs is measured nowhere",
+        ),
+        (not machine.current, "a former generation"),
+        (machine.bare_metal, "bare metal takes longer to start and costs no less"),
+        (machine.name not in prices.on_demand, f"no price known in {prices.region}"),
+    )
+    return next((reason for applies, reason in checks if applies), "")
+
+
+def same_layout(chosen: StorageOffer, offers: Iterable[StorageOffer]) -> list[StorageOffer]:
+    """Return the types that could stand in for the chosen one, cheapest first: as many SSDs, as large and as fast."""
+    machine = chosen.machine
+    able = [
+        one
+        for one in offers
+        if one.machine.name != machine.name
+        and one.machine.arch == machine.arch
+        and one.machine.disk_count == machine.disk_count
+        and one.machine.disk_bytes >= machine.disk_bytes
+    ]
+    return sorted(able, key=lambda one: (one.usd_per_hour, one.machine.name))

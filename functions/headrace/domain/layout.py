@@ -1,0 +1,137 @@
+"""Volumes: which SSDs make which XFS file system, and how readers connect to them."""
+
+from __future__ import annotations
+
+import math
+
+from headrace.domain import calibration
+from headrace.domain.candidates import Candidate
+from headrace.domain.demand import capacity_bytes
+from headrace.domain.plan import VolumePlan
+
+_BLOCK_BYTES = 4096
+_LOG_STRIPE_BYTES_MAX = 256 * 1024
+_SECTOR_BYTES = 512
+
+
+def volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return the data set's volumes, in the order that assignments use, and then the scratch volumes."""
+    if candidate.kind == "local":
+        return (*_local_volumes(candidate), *_scratch_volumes(candidate))
+    if candidate.kind == "direct":
+        return _scratch_volumes(candidate)
+    held = _spread_volumes(candidate) if candidate.shape == "spread" else _striped_volumes(candidate)
+    return (*held, *_scratch_volumes(candidate))
+
+
+def _spread_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return one volume per storage node on its own SSDs; the next node holds its mirror."""
+    offer, nodes = candidate.storage, candidate.storage_nodes
+    if offer is None:
+        return ()
+    return tuple(
+        VolumePlan(
+            volume_id=f"dataset-{index:03d}",
+            kind="dataset",
+            shape="spread",
+            held_by="storage",
+            hydrator_node_index=index,
+            member_node_indexes=(index,),
+            mirror_node_indexes=((index + 1) % nodes,) if candidate.copies > 1 else (),
+            slices_per_member=offer.machine.disk_count,
+            stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
+            capacity_bytes=offer.machine.ssd_bytes // candidate.copies,
+        )
+        for index in range(nodes)
+    )
+
+
+def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return volumes over all storage nodes, filled by different ones; mirrors lie one node on."""
+    offer, nodes = candidate.storage, candidate.storage_nodes
+    if offer is None:
+        return ()
+    count = candidate.striped_volumes
+    members = tuple(range(nodes))
+    return tuple(
+        VolumePlan(
+            volume_id=f"dataset-{index:03d}",
+            kind="dataset",
+            shape="striped",
+            held_by="storage",
+            hydrator_node_index=index * nodes // count,
+            member_node_indexes=members,
+            mirror_node_indexes=(*members[1:], members[0]) if candidate.copies > 1 else (),
+            slices_per_member=offer.machine.disk_count,
+            stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
+            capacity_bytes=offer.machine.ssd_bytes * nodes // (count * candidate.copies),
+        )
+        for index in range(count)
+    )
+
+
+def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return one volume per compute node, each of which holds all of the data set."""
+    needed = capacity_bytes(candidate.dataset.bytes, candidate.dataset.files, 1)
+    return tuple(_own_volume(candidate, index, "dataset", needed) for index in range(candidate.compute.count))
+
+
+def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return one volume per compute node that has SSDs, on what the data set leaves free."""
+    taken = capacity_bytes(candidate.dataset.bytes, candidate.dataset.files, 1) if candidate.kind == "local" else 0
+    free = candidate.compute.machine.ssd_bytes - taken
+    if free < calibration.VOLUME_OVERHEAD_BYTES:
+        return ()
+    return tuple(_own_volume(candidate, index, "scratch", free) for index in range(candidate.compute.count))
+
+
+def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> VolumePlan:
+    return VolumePlan.model_validate(
+        {
+            "volume_id": f"{kind}-{index:03d}",
+            "kind": kind,
+            "shape": "spread",
+            "held_by": "compute",
+            "hydrator_node_index": index,
+            "member_node_indexes": (index,),
+            "slices_per_member": candidate.compute.machine.disk_count,
+            "stripe_unit_bytes": calibration.STRIPE_UNIT_BYTES,
+            "capacity_bytes": capacity,
+        }
+    )
+
+
+def flow_bytes_per_s(candidate: Candidate) -> int:
+    """Return what one connection between a storage and a compute node carries."""
+    if candidate.storage and candidate.storage.machine.ena_express and candidate.compute.machine.ena_express:
+        return calibration.ENA_EXPRESS_FLOW_BYTES_PER_S
+    return calibration.FLOW_BYTES_PER_S
+
+
+def queues_per_connection(candidate: Candidate) -> int:
+    """Return the I/O queues, one flow each, by which a reader can take several times its even share from one node.
+
+    Never more than fill the slower NIC, nor than either side has vCPUs; 0 where nothing is connected.
+    """
+    if candidate.storage is None:
+        return 0
+    machine, reader = candidate.storage.machine, candidate.compute.machine
+    share = candidate.need.node_bytes_per_s / candidate.storage_nodes
+    wanted = min(calibration.UNEVEN_READS * share, machine.nic_bytes_per_s, reader.nic_bytes_per_s)
+    queues = math.ceil(wanted / flow_bytes_per_s(candidate))
+    return max(1, min(queues, machine.vcpus, reader.vcpus))
+
+
+def geometry_faults(stripe_unit_bytes: int, data_slices: int) -> tuple[str, ...]:
+    """Return why mkfs.xfs would refuse or change `-d su=...,sw=...` (measured on xfsprogs 6.1.0), or nothing."""
+    checks = (
+        (data_slices < 1, f"a stripe needs at least one slice, got {data_slices}"),
+        (stripe_unit_bytes < _BLOCK_BYTES, f"the stripe unit is below the block of {_BLOCK_BYTES} bytes"),
+        (stripe_unit_bytes % _BLOCK_BYTES != 0, f"the stripe unit is no multiple of {_BLOCK_BYTES} bytes"),
+        (stripe_unit_bytes > _LOG_STRIPE_BYTES_MAX, "above 256 KiB the log stripe is cut to 32 KiB"),
+        (
+            stripe_unit_bytes // _SECTOR_BYTES * data_slices >= 2**31,
+            "the stripe width overflows its 32-bit sector count",
+        ),
+    )
+    return tuple(reason for applies, reason in checks if applies)

@@ -1,0 +1,112 @@
+"""Writes a candidate out as an option of the plan, fleets, volumes, phases and reasons included."""
+
+from __future__ import annotations
+
+from headrace.domain import plan_words
+from headrace.domain.candidates import Candidate
+from headrace.domain.fleets import StorageOffer, same_layout
+from headrace.domain.layout import queues_per_connection, volumes
+from headrace.domain.phases import phase_plans, usd_high, usd_low
+from headrace.domain.plan import FleetPlan, OptionPlan
+from headrace.domain.search import Search
+
+FALLBACK_TYPES = 5
+
+
+def option(candidate: Candidate, search: Search) -> OptionPlan:
+    """Return the candidate as an option, with the types that may stand in for its own."""
+    fleets = [_compute_plan(candidate, search)]
+    if candidate.storage is not None:
+        fleets.insert(0, _storage_plan(candidate, candidate.storage, search))
+    roce = candidate.job.fabric == "roce"
+    return OptionPlan(
+        storage=candidate.kind,
+        fleets=tuple(fleets),
+        volumes=volumes(candidate),
+        fabric=("roce" if roce else "tcp") if candidate.kind == "fleet" else "none",
+        queues_per_connection=queues_per_connection(candidate),
+        phases=phase_plans(candidate),
+        usd_per_hour=round(candidate.storage_usd_per_hour + candidate.compute_usd_per_hour, 6),
+        usd_low=round(usd_low(candidate), 4),
+        usd_high=round(usd_high(candidate), 4),
+        limit=plan_words.binding_limit(candidate),
+        reasons=plan_words.reasons(candidate, search.catalog),
+    )
+
+
+def _storage_plan(candidate: Candidate, offer: StorageOffer, search: Search) -> FleetPlan:
+    machine = offer.machine
+    return FleetPlan(
+        role="storage",
+        instance_type=machine.name,
+        count=candidate.storage_nodes,
+        fallback_types=_storage_fallbacks(candidate, offer, search),
+        arch=machine.arch,
+        usd_per_hour_each=offer.usd_per_hour,
+        nic_bytes_per_s=machine.nic_bytes_per_s,
+        disk_count=machine.disk_count,
+        disk_bytes=machine.disk_bytes,
+    )
+
+
+def _storage_fallbacks(candidate: Candidate, offer: StorageOffer, search: Search) -> tuple[str, ...]:
+    """Return types with which the same count and the same volumes suffice, cheapest first, within the budget."""
+    needed, found = candidate.need.total.read_bytes_per_s, []
+    for other in same_layout(offer, search.offers):
+        serves = other.served_bytes_per_s * candidate.storage_nodes >= needed
+        if serves and affordable(candidate.with_storage(other), search):
+            found.append(other.machine.name)
+    return tuple(found[:FALLBACK_TYPES])
+
+
+def affordable(candidate: Candidate, search: Search) -> bool:
+    return search.job.budget_usd is None or usd_high(candidate) <= search.job.budget_usd
+
+
+def _compute_plan(candidate: Candidate, search: Search) -> FleetPlan:
+    compute = candidate.compute
+    machine = compute.machine
+    return FleetPlan(
+        role="compute",
+        instance_type=machine.name,
+        count=compute.count,
+        fallback_types=_compute_fallbacks(candidate, search),
+        arch=machine.arch,
+        market=compute.market,
+        usd_per_hour_each=compute.usd_per_hour,
+        nic_bytes_per_s=machine.nic_bytes_per_s,
+        disk_count=machine.disk_count,
+        disk_bytes=machine.disk_bytes,
+        accelerators_each=machine.accelerators,
+        reservation=search.job.compute.reservation,
+    )
+
+
+def _compute_fallbacks(candidate: Candidate, search: Search) -> tuple[str, ...]:
+    """Return types with as many accelerators and SSDs each that the same storage feeds; none when the job names one."""
+    if candidate.compute.is_named:
+        return ()
+    able = {
+        one.compute.machine.name: one.compute.usd_per_hour
+        for one in search.found
+        if _stands_in(one, candidate) and affordable(candidate.with_compute(one.compute), search)
+    }
+    cheapest_first = sorted(able, key=lambda name: (able[name], name))
+    return tuple(cheapest_first[:FALLBACK_TYPES])
+
+
+def _stands_in(other: Candidate, chosen: Candidate) -> bool:
+    theirs, ours = other.compute.machine, chosen.compute.machine
+    same_shape = (theirs.arch, theirs.accelerators, theirs.disk_count) == (
+        ours.arch,
+        ours.accelerators,
+        ours.disk_count,
+    )
+    same_storage = other.kind == chosen.kind and other.storage == chosen.storage
+    return (
+        theirs.name != ours.name
+        and same_shape
+        and theirs.disk_bytes >= ours.disk_bytes
+        and same_storage
+        and other.least_nodes <= chosen.storage_nodes
+    )

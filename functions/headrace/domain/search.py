@@ -1,0 +1,72 @@
+"""The exact search: every feasible way to run a job, over every type and count, cheapest first."""
+
+from __future__ import annotations
+
+from headrace.domain.candidates import (
+    Candidate,
+    checkpoint_fault,
+    direct_candidate,
+    fleet_candidates,
+    local_candidate,
+)
+from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.dataset import DatasetSummary
+from headrace.domain.demand import need_of
+from headrace.domain.errors import InfeasibleJob
+from headrace.domain.fleets import Rejections, StorageOffer, compute_fleets, storage_offers
+from headrace.domain.job import JobSpec
+from headrace.domain.phases import usd_low
+
+_KIND_ORDER = {"local": 0, "direct": 1, "fleet": 2}
+
+
+class Search:
+    """One search and what it found."""
+
+    def __init__(self, job: JobSpec, dataset: DatasetSummary, catalog: Catalog, prices: PriceList) -> None:
+        self.job, self.dataset, self.catalog, self.prices = job, dataset, catalog, prices
+        self.rejections = Rejections()
+        self.found: list[Candidate] = []
+        self.offers: tuple[StorageOffer, ...] = ()
+        if job.storage in ("auto", "fleet"):
+            self.offers = storage_offers(catalog, prices, self.rejections)
+
+    def ranked(self) -> list[Candidate]:
+        """Return every feasible candidate, cheapest first; ties go to fewer parts, fewer machines, then by name.
+
+        Raises InfeasibleJob when there is none.
+        """
+        found = self.found
+        for compute in compute_fleets(self.job.compute, self.catalog, self.prices, self.rejections):
+            need = need_of(self.job, self.dataset, compute.machine, compute.count, self.catalog.workloads)
+            fault = checkpoint_fault(need, compute)
+            if fault:
+                self.rejections.add(f"compute: {fault}", compute.machine.name)
+                continue
+            given = (self.job, self.dataset, need, compute)
+            if self.job.storage in ("auto", "fleet"):
+                found += fleet_candidates(*given, self.offers, self.rejections.add)
+            if self.job.storage in ("auto", "local"):
+                found += filter(None, [local_candidate(*given, self.rejections.add)])
+            if self.job.storage == "direct":
+                found += filter(None, [direct_candidate(*given, self.rejections.add)])
+        if not found:
+            raise InfeasibleJob(self._nothing_works())
+        found.sort(key=_rank)
+        return found
+
+    def _nothing_works(self) -> str:
+        rows = self.rejections.listed()
+        listed = "; ".join(f"{row.reason} ({row.candidates}, such as {row.example})" for row in rows)
+        ways = [
+            *(["storage: auto"] if self.job.storage != "auto" else []),
+            *(["another number of storage_nodes, or none"] if self.job.storage_nodes else []),
+            "fewer accelerators, a smaller demand, or machines with faster NICs",
+        ]
+        return f"nothing can run the job {self.job.name!r} in {self.catalog.region}: {listed}. Try {'; '.join(ways)}"
+
+
+def _rank(candidate: Candidate) -> tuple[float, int, int, str, str]:
+    storage = candidate.storage.machine.name if candidate.storage else ""
+    machines = candidate.compute.count + candidate.storage_nodes
+    return usd_low(candidate), _KIND_ORDER[candidate.kind], machines, candidate.compute.machine.name, storage

@@ -1,0 +1,49 @@
+"""Reading and writing the models that a run keeps in its bucket."""
+
+from __future__ import annotations
+
+from typing import TypeVar
+
+from headrace.domain.job import JobSpec
+from headrace.domain.model import Contract, Model
+from headrace.domain.plan import Plan
+from headrace.domain.run import RunRow
+from headrace.ports import Cloud
+
+C = TypeVar("C", bound=Contract)
+
+
+def write_model(cloud: Cloud, row: RunRow, name: str, model: Model | Contract) -> str:
+    """Write the model below the run's prefix; return its key."""
+    key = row.prefix + name
+    cloud.objects.put(cloud.settings.run_bucket, key, model.model_dump_json().encode())
+    return key
+
+
+def read_model(cloud: Cloud, row: RunRow, name: str, kind: type[C]) -> C:
+    """Return the model that `write_model` wrote.
+
+    Raises ObjectMissing when it was not written.
+    """
+    return kind.model_validate_json(cloud.objects.get(cloud.settings.run_bucket, row.prefix + name))
+
+
+def read_plan(cloud: Cloud, row: RunRow) -> Plan:
+    """Return the run's plan."""
+    return read_model(cloud, row, "plan.json", Plan)
+
+
+def read_job(cloud: Cloud, row: RunRow) -> JobSpec:
+    """Return the run's job."""
+    return JobSpec.model_validate_json(cloud.objects.get(cloud.settings.run_bucket, row.prefix + "job.json"))
+
+
+def split_address(address: str) -> tuple[str, str]:
+    """Return bucket and key or prefix of `s3://bucket/key`."""
+    bucket, _, key = address.removeprefix("s3://").partition("/")
+    return bucket, key
+
+
+def results_address(job: JobSpec, run_id: str) -> str:
+    """Return where the run's results go: a folder of its own below the place that the job names."""
+    return f"{job.results.rstrip('/')}/{run_id}/"

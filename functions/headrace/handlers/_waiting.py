@@ -1,0 +1,37 @@
+"""Completing, failing or keeping alive the task that waits for the nodes of a run."""
+
+from __future__ import annotations
+
+from headrace.domain.instants import to_text
+from headrace.domain.lifecycle import Activity, Outcome, outcome, standing
+from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers._rows import change_run, read_nodes
+from headrace.ports import Cloud
+
+
+def answer_waiting_task(cloud: Cloud, run: RunRow) -> None:
+    """Tell the task that waits in the run's present phase, if one does, what its nodes have come to."""
+    if run.phases and run.phases[-1].name == "staging" and run.staging_token:
+        _answer(cloud, run, "staging", run.staging_token)
+    if run.phases and run.phases[-1].name == "training" and run.training_token:
+        _answer(cloud, run, "training", run.training_token)
+
+
+def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:
+    result = _outcome(cloud, run, activity)
+    if result.verdict == "finished":
+        if activity == "training":
+            change_run(cloud, run.run_id, {"job_done_at": to_text(cloud.clock.now())}, {"job_done_at": None})
+        cloud.executions.succeed(token, {"run_id": run.run_id})
+    elif result.verdict == "failed":
+        cloud.executions.fail(token, result.error, result.cause)
+    elif result.verdict == "alive":
+        cloud.executions.heartbeat(token)
+
+
+def _outcome(cloud: Cloud, run: RunRow, activity: Activity) -> Outcome:
+    nodes = read_nodes(cloud, run.run_id)
+    workers = standing(nodes, run.staging_role if activity == "staging" else "compute")
+    supporters: tuple[NodeRow, ...] = standing(nodes, "storage") if activity == "training" else ()
+    window = cloud.settings.heartbeat_timeout_seconds
+    return outcome(workers, supporters, activity, run.phases[-1].at, cloud.clock.now(), window)

@@ -1,0 +1,108 @@
+"""State LaunchFleet: launches the machines of a role that are missing, unless the run has a tombstone."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from headrace.domain.errors import CapacityUnavailable, ObjectMissing, QuotaExceeded
+from headrace.domain.instants import from_text, to_text
+from headrace.domain.lifecycle import standing
+from headrace.domain.nodeconfig import Identity
+from headrace.domain.plan import FleetPlan, Plan
+from headrace.domain.run import NodeRow, RunRow
+from headrace.domain.wiring import missing_indexes
+from headrace.handlers._files import read_plan, write_model
+from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
+from headrace.ports import Cloud, LaunchRequest, LaunchResult, Node
+
+HMAC_KEY_BYTES = 32
+
+
+def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
+    """Launch what the plan has and the run has not, with a client token that makes a repeat harmless.
+
+    Raises RunTombstoned before or after the launch (what was launched is then undone), CapacityUnavailable and
+    QuotaExceeded naming every type tried.
+    """
+    run_id, role, attempt = request["run_id"], request["role"], request["attempt"]
+    row = read_standing_run(cloud, run_id)
+    plan = read_plan(cloud, row)
+    fleet = plan.fleet(role)
+    if fleet is None:
+        raise ValueError(f"the plan of run {run_id} has no {role} fleet")
+    enter_phase(cloud, run_id, role)
+    places = missing_indexes(fleet, standing(read_nodes(cloud, run_id), role), attempt)
+    if places:
+        result = cloud.fleets.launch(_request(row, plan, fleet, attempt, len(places)))
+        _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
+        _undo_if_tombstoned(cloud, run_id, result.nodes)
+        _require_all(fleet, len(places), result)
+    return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
+
+
+def _request(row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int) -> LaunchRequest:
+    return LaunchRequest(
+        run_id=row.run_id,
+        role=fleet.role,
+        attempt=attempt,
+        count=count,
+        instance_types=(fleet.instance_type, *fleet.fallback_types),
+        market=fleet.market,
+        region=plan.region,
+        client_token=f"{row.run_id}-{fleet.role}-{attempt}",
+        deadline_at=from_text(row.deadline_at),
+        reservation=fleet.reservation,
+    )
+
+
+def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable[tuple[int, Node]]) -> None:
+    """Give every new machine its place and its signing key; a machine adopted before keeps both."""
+    prices = cloud.prices.price_list(plan.region).on_demand
+    for index, node in placed:
+        adopted = _node_row(row, node, attempt, index, prices.get(node.instance_type, 0.0))
+        cloud.runs.insert(row.run_id, "node", node.node_id, adopted.model_dump(mode="json"))
+        _give_identity(cloud, row, node, attempt)
+
+
+def _give_identity(cloud: Cloud, row: RunRow, node: Node, attempt: int) -> None:
+    """Write the signing key once: a machine may have read it already."""
+    name = f"nodes/{node.node_id}/identity.json"
+    try:
+        cloud.objects.head(cloud.settings.run_bucket, row.prefix + name)
+    except ObjectMissing:
+        key = cloud.entropy.token_hex(HMAC_KEY_BYTES)
+        write_model(cloud, row, name, Identity(run_id=row.run_id, node_id=node.node_id, attempt=attempt, hmac_key=key))
+
+
+def _node_row(row: RunRow, node: Node, attempt: int, index: int, usd_per_hour: float) -> NodeRow:
+    return NodeRow(
+        run_id=row.run_id,
+        node_id=node.node_id,
+        role=node.role,
+        attempt=attempt,
+        index=index,
+        instance_type=node.instance_type,
+        zone=node.zone,
+        address=node.address,
+        usd_per_hour=usd_per_hour,
+        launched_at=to_text(node.launched_at),
+    )
+
+
+def _undo_if_tombstoned(cloud: Cloud, run_id: str, nodes: Sequence[Node]) -> None:
+    try:
+        read_standing_run(cloud, run_id)
+    except Exception:
+        cloud.fleets.terminate([node.node_id for node in nodes])
+        raise
+
+
+def _require_all(fleet: FleetPlan, wanted: int, result: LaunchResult) -> None:
+    if len(result.nodes) >= wanted:
+        return
+    tried = "; ".join(f"{one.instance_type} in {one.zone}: {one.message}" for one in result.faults)
+    found = f"asked for {wanted} {fleet.role} machines, {len(result.nodes)} came; tried {tried or 'nothing'}"
+    if any(one.meaning in ("quota", "denied") for one in result.faults):
+        raise QuotaExceeded(f"{found}. Raise the limit named above, then run again")
+    raise CapacityUnavailable(f"{found}. Try another region, a capacity reservation, or run again later")

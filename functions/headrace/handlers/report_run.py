@@ -1,0 +1,107 @@
+"""State ReportRun: writes the receipt once and the terminal status with it."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+from headrace.domain.errors import ObjectMissing
+from headrace.domain.instants import to_text
+from headrace.domain.plan import Plan
+from headrace.domain.receipt import Receipt
+from headrace.domain.receipts import Ending, write_receipt
+from headrace.domain.run import RunRow
+from headrace.handlers._files import read_job, read_model, read_plan, results_address, write_model
+from headrace.handlers._rows import change_run, enter_phase, read_nodes, read_run
+from headrace.ports import Cloud
+
+SOURCE = "headrace.run"
+
+
+def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
+    """Return status, error and reason as reported; a run that has reported answers what it reported."""
+    run_id = request["run_id"]
+    if read_run(cloud, run_id).ended_at:
+        return _reported(cloud, run_id)
+    row = enter_phase(cloud, run_id, "ended")
+    receipt = _receipt(cloud, row, request["failure"])
+    key = write_model(cloud, row, f"receipt-{cloud.entropy.token_hex(4)}.json", receipt)
+    end = {
+        "status": receipt.status,
+        "failure": receipt.reason,
+        "report_key": key,
+        "ended_at": receipt.ended_at,
+        "staging_token": None,
+        "training_token": None,
+    }
+    if not change_run(cloud, run_id, end, {"ended_at": None}):
+        return _reported(cloud, run_id)
+    cloud.bus.put(SOURCE, f"Run {receipt.status.title()}", {"run_id": run_id, "report_key": key})
+    return _answer(receipt)
+
+
+def _reported(cloud: Cloud, run_id: str) -> dict[str, Any]:
+    """Two may report at once; the row names the receipt of the one that came first."""
+    row = read_run(cloud, run_id)
+    return _answer(read_model(cloud, row, str(row.report_key).removeprefix(row.prefix), Receipt))
+
+
+def _answer(receipt: Receipt) -> dict[str, Any]:
+    return {
+        "run_id": receipt.run_id,
+        "status": receipt.status,
+        "error": "" if receipt.status == "SUCCEEDED" else f"Run{receipt.status.title()}",
+        "reason": receipt.reason or "",
+    }
+
+
+def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> Receipt:
+    plan = _plan(cloud, row)
+    ending = Ending(
+        status=_status(row, failure),
+        reason=_reason(row, failure),
+        ended_at=to_text(cloud.clock.now()),
+        results=_results(cloud, row),
+    )
+    return write_receipt(row, read_nodes(cloud, row.run_id), plan, ending)
+
+
+def _plan(cloud: Cloud, row: RunRow) -> Plan | None:
+    try:
+        return read_plan(cloud, row)
+    except ObjectMissing:
+        return None
+
+
+def _results(cloud: Cloud, row: RunRow) -> str | None:
+    try:
+        return results_address(read_job(cloud, row), row.run_id)
+    except ObjectMissing:
+        return None
+
+
+def _status(row: RunRow, failure: dict[str, Any] | None) -> Any:
+    if failure is None:
+        return "SUCCEEDED"
+    return "STOPPED" if row.stop_requested_by else "FAILED"
+
+
+def _reason(row: RunRow, failure: dict[str, Any] | None) -> str | None:
+    if failure is None:
+        return None
+    if row.stop_requested_by:
+        return f"stopped by {row.stop_requested_by}"
+    return f"{failure['state']}: {failure['error']}: {_plain(str(failure['cause']))}"
+
+
+def _plain(cause: str) -> str:
+    """Return the message inside a cause: Lambda wraps it in JSON, and a nested machine wraps it once more."""
+    try:
+        wrapped = json.loads(cause)
+    except ValueError:
+        return cause
+    if isinstance(wrapped, dict):
+        for name in ("errorMessage", "Cause"):
+            if isinstance(wrapped.get(name), str):
+                return _plain(wrapped[name])
+    return cause

@@ -1,0 +1,145 @@
+"""Nodes as processes: one agent per node, marked in its environment, ended softly and then for certain."""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import threading
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+
+from headrace.domain.instants import to_text
+from headrace.local import marker
+from headrace.local.owner import is_alive, owner_of
+from headrace.ports import LaunchRequest, Node
+
+AGENT = (sys.executable, "-m", "headrace_agent", "serve")
+EVENT_BUS = "headrace"
+REAP_SECONDS = 0.1
+
+
+class ProcessNodes:
+    """The driver of local nodes, below `root`/<run id>/<node id>.
+
+    `environment` is what every node finds besides its marks: PATH, keys, endpoints. Ending a node signals its agent
+    and returns; whatever carries the node's marks after `stop_grace_seconds` is killed.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        environment: Mapping[str, str],
+        *,
+        run_bucket: str,
+        stop_grace_seconds: float,
+        agent: Sequence[str] = AGENT,
+    ) -> None:
+        self._root = root
+        self._environment = dict(environment)
+        self._run_bucket = run_bucket
+        self._stop_grace_seconds = stop_grace_seconds
+        self._agent = tuple(agent)
+        self._lock = threading.Lock()
+        self._agents: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
+        self._endings: dict[tuple[str, str], threading.Thread] = {}
+
+    def folder(self, run_id: str, node_id: str) -> Path:
+        """Return the node's folder."""
+        return self._root / run_id / node_id
+
+    def environment(self, run_id: str, node_id: str) -> dict[str, str]:
+        """Return the environment of every process of the node."""
+        file = self.folder(run_id, node_id) / "node.json"
+        marks = {marker.RUN: run_id, marker.NODE: node_id, "HEADRACE_NODE_FILE": str(file)}
+        return {**self._environment, **marks}
+
+    def start(self, node: Node, request: LaunchRequest) -> None:
+        """Write the node's file and start its agent. Raises OSError."""
+        folder = self.folder(node.run_id, node.node_id)
+        (folder / "log").mkdir(parents=True, exist_ok=True)
+        (folder / "node.json").write_text(json.dumps(self._node_file(node, request), indent=1))
+        with (folder / "log" / "agent.log").open("ab") as log:
+            process = subprocess.Popen(
+                self._agent,
+                cwd=folder,
+                env=self.environment(node.run_id, node.node_id),
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=log,
+                start_new_session=True,
+            )
+        (folder / "agent.pid").write_text(owner_of(process.pid) or "")
+        with self._lock:
+            self._agents[node.run_id, node.node_id] = process
+
+    def has_agent(self, run_id: str, node_id: str) -> bool:
+        """Tell whether the node's agent process lives."""
+        return is_alive(self._agent_of(run_id, node_id))
+
+    def stop(self, run_id: str, node_id: str) -> None:
+        """Signal the agent, or what is left without one; return at once, and see in the background to the rest."""
+        with self._lock:
+            is_ending = (run_id, node_id) in self._endings and self._endings[run_id, node_id].is_alive()
+            if not is_ending:
+                thread = threading.Thread(target=self._end, args=(run_id, node_id), name=f"end-{node_id}", daemon=True)
+                self._endings[run_id, node_id] = thread
+                self._ask(run_id, node_id)
+                thread.start()
+
+    def present(self) -> frozenset[tuple[str, str]]:
+        """Return (run id, node id) of every node that still has a process, of whatever process it was started."""
+        self._reap()
+        return marker.present_nodes()
+
+    def close(self) -> None:
+        """End every node that was started here, and wait for it: without this process they serve nobody."""
+        for run_id, node_id in tuple(self._agents):
+            self.stop(run_id, node_id)
+        for thread in tuple(self._endings.values()):
+            thread.join()
+        self._reap()
+
+    def _ask(self, run_id: str, node_id: str) -> None:
+        agent = self._agent_of(run_id, node_id)
+        pid = int(agent.partition(":")[0]) if is_alive(agent) else None
+        if pid is None or not marker.signal_process(pid, signal.SIGTERM, self._marks(run_id, node_id)):
+            marker.signal_marked(signal.SIGTERM, self._marks(run_id, node_id))
+
+    def _end(self, run_id: str, node_id: str) -> None:
+        marks, patience = self._marks(run_id, node_id), threading.Event()
+        for _ in range(max(1, round(self._stop_grace_seconds / REAP_SECONDS))):
+            patience.wait(REAP_SECONDS)
+            self._reap()
+            if not marker.marked_processes(marks):
+                break
+        marker.kill_marked(marks)
+        self._reap()
+
+    def _reap(self) -> None:
+        """Collect agents that ended, so that none stays as a zombie."""
+        with self._lock:
+            self._agents = {key: process for key, process in self._agents.items() if process.poll() is None}
+
+    def _agent_of(self, run_id: str, node_id: str) -> str:
+        try:
+            return (self.folder(run_id, node_id) / "agent.pid").read_text()
+        except FileNotFoundError:
+            return ""
+
+    def _marks(self, run_id: str, node_id: str) -> dict[str, str]:
+        return {marker.RUN: run_id, marker.NODE: node_id}
+
+    def _node_file(self, node: Node, request: LaunchRequest) -> dict[str, object]:
+        return {
+            "run_id": node.run_id,
+            "node_id": node.node_id,
+            "role": node.role,
+            "attempt": request.attempt,
+            "run_bucket": self._run_bucket,
+            "event_bus": EVENT_BUS,
+            "process_node": True,
+            "deadline_at": to_text(request.deadline_at),
+            "folder": str(self.folder(node.run_id, node.node_id)),
+        }

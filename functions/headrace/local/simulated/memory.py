@@ -1,0 +1,98 @@
+"""Object storage and the run table in memory."""
+
+from __future__ import annotations
+
+import copy
+import hashlib
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.ports import Json, ObjectInfo, ObjectPage
+
+
+class MemoryObjects:
+    """The Objects port in a dictionary; `denied_buckets` answer 403 to everything."""
+
+    def __init__(self, denied_buckets: frozenset[str] = frozenset()) -> None:
+        self._bodies: dict[tuple[str, str], bytes] = {}
+        self._denied_buckets = denied_buckets
+
+    def get(self, bucket: str, key: str) -> bytes:
+        """Return the whole object."""
+        return self._find(bucket, key)
+
+    def put(self, bucket: str, key: str, body: bytes) -> None:
+        """Write the whole object."""
+        self._admit(bucket)
+        self._bodies[bucket, key] = body
+
+    def head(self, bucket: str, key: str) -> ObjectInfo:
+        """Return size and ETag (the MD5 of the body, as S3 gives it for one part)."""
+        return _info(key, self._find(bucket, key))
+
+    def delete(self, bucket: str, key: str) -> None:
+        """Remove the object if it is there."""
+        self._admit(bucket)
+        self._bodies.pop((bucket, key), None)
+
+    def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
+        """Return the keys after `token`, at most `limit` of them, in order."""
+        self._admit(bucket)
+        keys = sorted(key for owner, key in self._bodies if owner == bucket and key.startswith(prefix))
+        keys = [key for key in keys if token is None or key > token]
+        objects = tuple(_info(key, self._bodies[bucket, key]) for key in keys[:limit])
+        return ObjectPage(objects, keys[limit - 1] if len(keys) > limit else None)
+
+    def _find(self, bucket: str, key: str) -> bytes:
+        self._admit(bucket)
+        try:
+            return self._bodies[bucket, key]
+        except KeyError:
+            raise ObjectMissing(f"s3://{bucket}/{key} does not exist") from None
+
+    def _admit(self, bucket: str) -> None:
+        if bucket in self._denied_buckets:
+            raise AccessDenied(f"bucket {bucket!r} answered 403")
+
+
+def _info(key: str, body: bytes) -> ObjectInfo:
+    return ObjectInfo(key, len(body), hashlib.md5(body, usedforsecurity=False).hexdigest(), "STANDARD")
+
+
+class MemoryRuns:
+    """The Runs port in a dictionary."""
+
+    def __init__(self) -> None:
+        self._items: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+
+    def insert(self, run_id: str, kind: str, name: str, item: Mapping[str, Json]) -> bool:
+        """Write a new item; return False when the key is taken."""
+        items = self._items.setdefault(run_id, {}).setdefault(kind, {})
+        if name in items:
+            return False
+        items[name] = copy.deepcopy(dict(item))
+        return True
+
+    def read(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
+        """Return a copy of the item, or None."""
+        return copy.deepcopy(self._items.get(run_id, {}).get(kind, {}).get(name))
+
+    def update(
+        self, run_id: str, kind: str, name: str, changes: Mapping[str, Json], expecting: Mapping[str, Json]
+    ) -> bool:
+        """Set fields if the item exists and has the expected ones."""
+        item = self._items.get(run_id, {}).get(kind, {}).get(name)
+        if item is None or any(item.get(field) != value for field, value in expecting.items()):
+            return False
+        item.update(copy.deepcopy(dict(changes)))
+        return True
+
+    def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
+        """Return copies of every item of the kind, ordered by name."""
+        items = self._items.get(run_id, {}).get(kind, {})
+        return tuple(copy.deepcopy(items[name]) for name in sorted(items))
+
+    def run_ids(self) -> Iterator[str]:
+        """Yield the ids that have a run row, newest first."""
+        return (run_id for run_id in reversed(list(self._items)) if "run" in self._items[run_id])

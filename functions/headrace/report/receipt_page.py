@@ -1,0 +1,84 @@
+"""The receipt as a page: every resource and when it was released, planned against actual, the bill."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+
+from rich.console import Group, RenderableType
+from rich.table import Table
+from rich.text import Text
+
+from headrace.domain.receipt import Receipt, ReleasedResource
+from headrace.report.cells import bullets, cell, facts, section, status_cell, table
+from headrace.report.quantities import bytes_text, clock_text, count_text, duration_text, usd_text
+
+NOT_EXECUTED_SHOWN = 8
+
+
+def receipt_page(receipt: Receipt, results_folder: str | None) -> RenderableType:
+    """Return the whole receipt; `results_folder` is where the results are on this machine, when they are."""
+    return Group(*_parts(receipt, results_folder))
+
+
+def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableType]:
+    yield cell(f"receipt of {receipt.run_id}", "bold")
+    yield facts(_facts(receipt, results_folder))
+    yield section("resources", _resources(receipt.resources))
+    if receipt.phases:
+        yield section("phases", _phases(receipt))
+    if receipt.not_executed:
+        yield section("not executed here", bullets(not_executed_lines(receipt.not_executed)))
+    yield ""
+    yield cell(receipt.note, "dim")
+
+
+def _facts(receipt: Receipt, results_folder: str | None) -> Iterator[tuple[str, str | Text]]:
+    yield "status", status_cell(receipt.status)
+    if receipt.reason:
+        yield "reason", receipt.reason
+    yield "job", receipt.job_name
+    yield "time", f"{receipt.started_at} to {receipt.ended_at}"
+    if receipt.job_done_at:
+        yield "job done", receipt.job_done_at
+    where = results_folder or receipt.results
+    if where:
+        saved = f"{count_text(receipt.results_files, 'file')}, {bytes_text(receipt.results_bytes)}"
+        yield "results", f"{where} ({saved})"
+    yield "bill", bill_text(receipt)
+
+
+def bill_text(receipt: Receipt) -> str:
+    """Return the bill against the estimate: `0.0104 USD, estimated 0.0100 USD to 0.0200 USD`."""
+    low, high = receipt.estimated_usd_low, receipt.estimated_usd_high
+    if low is None or high is None:
+        return f"{usd_text(receipt.usd)}, never estimated"
+    return f"{usd_text(receipt.usd)}, estimated {usd_text(low)} to {usd_text(high)}"
+
+
+def _resources(resources: Iterable[ReleasedResource]) -> Table:
+    made = table("resource", "kind", "role", "type", "released", "after job", "USD", right=("after job", "USD"))
+    for one in resources:
+        released = cell(clock_text(one.released_at)) if one.released_at else cell("NEVER", "bold red")
+        after = "" if one.seconds_after_job_done is None else f"{one.seconds_after_job_done:+.1f} s"
+        words = (one.resource_id, one.kind, one.role, one.instance_type)
+        made.add_row(*(cell(text) for text in words), released, cell(after), cell(f"{one.usd:.4f}"))
+    return made
+
+
+def _phases(receipt: Receipt) -> Table:
+    made = table("phase", "planned", "actual", right=("planned", "actual"))
+    for phase in receipt.phases:
+        planned = "" if phase.planned_seconds is None else duration_text(phase.planned_seconds)
+        made.add_row(cell(phase.name), cell(planned), cell(duration_text(phase.seconds)))
+    return made
+
+
+def not_executed_lines(notes: Iterable[str]) -> Iterator[str]:
+    """Yield what was only planned here, the same notes of several machines told once, the rest counted."""
+    counted = Counter(notes)
+    for note, times in counted.most_common(NOT_EXECUTED_SHOWN):
+        yield note if times == 1 else f"{note} ({times} times)"
+    left = len(counted) - NOT_EXECUTED_SHOWN
+    if left > 0:
+        yield f"and {left:,} more, all in --json"
