@@ -6,7 +6,7 @@ import shutil
 import stat
 import tarfile
 import zipfile
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 from typing import TYPE_CHECKING
 
 import obstore
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
 TAR_ENDINGS = (".tar.gz", ".tgz", ".tar")
 PIECE_BYTES = 1024 * 1024
-LINK_MODE = stat.S_IFLNK >> 12
 
 
 class CodeUnusable(Exception):
@@ -44,14 +43,25 @@ def fetch_code(address_text: str, work: Path) -> None:
 
 def _fetch_folder(store: S3Store, address: S3Address, work: Path) -> None:
     root = SafeRoot(work)
+    sizes = {item["path"]: item["size"] for batch in obstore.list(store, address.key or None) for item in batch}
+    above = {str(parent) for path in sizes for parent in PurePosixPath(path).parents}
     found = 0
-    for batch in obstore.list(store, prefix=address.key.rstrip("/") or None):
-        for item in batch:
-            relative = item["path"].removeprefix(address.key)
-            _save(store, item["path"], root.place(relative))
+    for path, size_bytes in sizes.items():
+        is_marker = size_bytes == 0 and (path in above or f"{path}/" == address.key or not _exists(store, path))
+        if not is_marker:
+            _save(store, path, root.place(path.removeprefix(address.key)))
             found += 1
     if not found:
         raise ValueError("the folder is empty")
+
+
+def _exists(store: S3Store, key: str) -> bool:
+    """Tell whether the key is an object; the listing shows the marker `folder/` of an empty folder as `folder`."""
+    try:
+        obstore.head(store, key)
+    except FileNotFoundError:
+        return False
+    return True
 
 
 def _fetch_archive(store: S3Store, address: S3Address, work: Path) -> None:

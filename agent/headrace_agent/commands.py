@@ -12,9 +12,11 @@ from pathlib import Path
 import obstore
 
 from headrace_agent import VERSION
+from headrace_agent.config import parse_config
 from headrace_agent.fields import ConfigError
 from headrace_agent.lock import FolderBusy
 from headrace_agent.node import Node, load_node
+from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket, parse_address
 from headrace_agent.spool import Spool
 
@@ -56,7 +58,7 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         if options.command == "configure":
             return _configure(node, environ, options)
         return _hand_in(node, environ, options.command)
-    except (ConfigError, FolderBusy, *S3_ERRORS) as error:
+    except (ConfigError, FolderBusy, ActionFailed, *S3_ERRORS) as error:
         sys.stderr.write(f"headrace-agent {options.command}: {error}\n")
         return 1
 
@@ -93,12 +95,12 @@ def _serve(node: Node, environ: Mapping[str, str]) -> int:
 
 
 def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespace) -> int:
-    from headrace_agent.configure import configure, print_actions  # noqa: PLC0415 - the other commands need none of it
+    from headrace_agent.configure import actions_for, configure  # noqa: PLC0415 - the other commands need none of it
 
-    text = options.config.read_text() if options.config else config_text(node, environ)
+    config = parse_config(options.config.read_text() if options.config else config_text(node, environ))
     if options.only_print:
-        return _say(print_actions(node, text))
-    return _say(configure(node, text))
+        return _say("\n".join(str(action) for action in actions_for(node, config)))
+    return _say(configure(node, config, _say))
 
 
 def _hand_in(node: Node, environ: Mapping[str, str], kind: str) -> int:

@@ -83,7 +83,7 @@ class Daemon:
             if time.monotonic() >= next_heartbeat:
                 next_heartbeat = time.monotonic() + worker.heartbeat_seconds
                 say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth()))
-        if not worker.stop(self._reason, worker.stop_seconds()):
+        if not worker.stop(self._reason):
             LOG.error("the running task did not stop in time")
         say("Node Leaving", {"reason": self._reason})
 

@@ -30,5 +30,5 @@ def parse_part(text: str | bytes, where: str) -> Iterator[DatasetFile]:
 
 
 def digest_line(path: str, size_bytes: int, etag: str) -> str:
-    """Return the line that a staged file adds to the digest of its node's share."""
-    return f"{path}\t{size_bytes}\t{etag}\n"
+    """Return the line that stands for a staged file in the digest of its node's share."""
+    return f"{path}\t{size_bytes}\t{etag}"

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from obstore.store import S3Store
 
 FILE_MODE = 0o444
-ATTEMPTS = 5
+ATTEMPTS = 6
 FIRST_WAIT_SECONDS = 0.2
 
 

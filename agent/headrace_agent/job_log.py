@@ -16,10 +16,12 @@ class JobLog:
     """A log of at most `bytes_max`: its first half is kept, then the newest of what follows, in two rotating files.
 
     Safe to write from several threads. `path` always holds the head; `compose` makes one file of all that is kept.
+    With `goes_on`, what an earlier log left in `path` comes first.
     """
 
-    def __init__(self, path: Path, bytes_max: int) -> None:
+    def __init__(self, path: Path, bytes_max: int, *, goes_on: bool = False) -> None:
         path.parent.mkdir(parents=True, exist_ok=True)
+        earlier = path.read_bytes() if goes_on and path.exists() else b""
         room = max(bytes_max, BYTES_MIN) - NOTE_BYTES
         self.path = path
         self.total_bytes = 0
@@ -33,6 +35,7 @@ class JobLog:
         self._writing: BinaryIO = path.open("wb", buffering=0)
         self._room = self._head_bytes
         self._rotations = 0
+        self.write(earlier)
 
     def write(self, data: bytes) -> None:
         """Append bytes."""

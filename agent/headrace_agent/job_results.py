@@ -23,6 +23,11 @@ LOOK_SECONDS = 1.0
 NAMED_MAX = 5
 
 
+def folder_prefix(prefix: str) -> str:
+    """Return the prefix as that of a folder: without a slash at its end, keys would also begin like its neighbours."""
+    return prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
+
+
 @dataclass(frozen=True)
 class SavedResults:
     """What is durable at the end: the manifest's key, or None and the reason why there is none or it is not whole."""
@@ -38,14 +43,21 @@ class JobResults:
 
     def __init__(self, work: Work, task: TrainTask, root: Path) -> None:
         node = work.node
-        place = hashlib.sha256(f"{task.results_bucket}/{task.results_prefix}".encode()).hexdigest()[:12]
+        prefix = folder_prefix(task.results_prefix)
+        place = hashlib.sha256(f"{task.results_bucket}/{prefix}".encode()).hexdigest()[:12]
         self._journal = ResultsJournal(node.state / f"results-{place}.sqlite3")
         store = open_bucket(task.results_bucket)
-        self._saver = ResultsSaver(root, store, task.results_prefix, self._journal)
+        self._saver = ResultsSaver(root, store, prefix, self._journal)
         self._run_store = open_bucket(node.run_bucket)
-        folder = f"{node.prefix}results/{node.node_id}/"
-        attempt = work.task.config.attempt
-        self._head = ManifestHead(node.run_id, attempt, node.node_id, task.results_bucket, task.results_prefix, folder)
+        self._head = ManifestHead(
+            run_id=node.run_id,
+            attempt=work.task.config.attempt,
+            node_id=node.node_id,
+            bucket=task.results_bucket,
+            prefix=prefix,
+            run_prefix=node.prefix,
+            folder=f"results/{node.node_id}/",
+        )
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 

@@ -77,7 +77,9 @@ def body_of(line: dict[str, Any]) -> dict[str, Any]:
         elif name == "message" and isinstance(value, str):
             body["message"] = short(value)
         elif len(metrics) < METRICS_MAX:
-            metrics[short(name, NAME_CHARACTERS)] = short(_as_text(value), VALUE_CHARACTERS, 2 * VALUE_CHARACTERS)
+            metrics[short(name, NAME_CHARACTERS, 2 * NAME_CHARACTERS)] = short(
+                _as_text(value), VALUE_CHARACTERS, 2 * VALUE_CHARACTERS
+            )
     return {**body, "metrics": metrics}
 
 

@@ -23,24 +23,28 @@ SKIPPED_MAX = 1_000
 
 @dataclass(frozen=True)
 class ManifestHead:
-    """Whose results they are and where; `folder` is the key prefix, in the run bucket, of manifest and parts."""
+    """Whose results they are and where.
+
+    `folder` is that of manifest and parts, below the run's prefix `run_prefix`, as all references to them are.
+    """
 
     run_id: str
     attempt: int
     node_id: str
     bucket: str
     prefix: str
+    run_prefix: str
     folder: str
 
 
 def write_manifest(store: S3Store, head: ManifestHead, journal: ResultsJournal, skipped: list[Skipped]) -> str:
-    """Write parts and manifest. Return the manifest's key; raises what obstore raises."""
+    """Write parts and manifest. Return the manifest's key below the run's prefix; raises what obstore raises."""
     files, total_bytes = journal.totals()
     parts = []
     for number, part in enumerate(_batches(journal.files())):
-        key = f"{head.folder}part-{number:05d}.json"
-        _put(store, key, {"files": [_described(one) for one in part]})
-        parts.append(key)
+        name = f"{head.folder}part-{number:05d}.json"
+        _put(store, head.run_prefix + name, {"files": [_described(one) for one in part]})
+        parts.append(name)
     manifest = {
         "version": 1,
         "run_id": head.run_id,
@@ -54,7 +58,7 @@ def write_manifest(store: S3Store, head: ManifestHead, journal: ResultsJournal, 
         "skipped": _described_skipped(skipped),
         "written_at": datetime.now(UTC).strftime("%Y-%m-%dT%H:%M:%S.%f")[:-3] + "Z",
     }
-    _put(store, f"{head.folder}manifest.json", manifest)
+    _put(store, f"{head.run_prefix}{head.folder}manifest.json", manifest)
     return f"{head.folder}manifest.json"
 
 

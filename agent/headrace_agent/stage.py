@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,11 +11,13 @@ from pathlib import Path
 import obstore
 
 from headrace_agent.config import NodeConfig, StageTask
+from headrace_agent.configure import seal
 from headrace_agent.dataset import DatasetFile, parse_part
 from headrace_agent.durability import sync_file_system
 from headrace_agent.fetch import Fetcher, FetchFailed
 from headrace_agent.fields import ConfigError
 from headrace_agent.mounts import is_mounted
+from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
 from headrace_agent.spool import Outcome
@@ -23,6 +26,7 @@ from headrace_agent.stage_tally import StageTally
 from headrace_agent.text import short
 from headrace_agent.work import Work
 
+LOG = logging.getLogger(__name__)
 STREAMS = 16
 RECORD_EVERY_FILES = 256
 TEMPORARY_FOLDER = ".headrace-staging"
@@ -46,7 +50,7 @@ def run_stage(work: Work) -> Outcome | None:
         if task is None:
             raise ConfigError("config.json has no part 'stage'")
         return asyncio.run(_Staging(work, task).run())
-    except (ConfigError, UnsafePath, *S3_ERRORS) as error:
+    except (ConfigError, UnsafePath, ActionFailed, *S3_ERRORS) as error:
         return Outcome("Dataset Failed", {"reason": short(str(error)), "missing": []})
 
 
@@ -72,11 +76,11 @@ class _Staging:
             copying = asyncio.create_task(self._copy_all())
             await self._until_done_or_stopped(copying)
             self._record()
+            shutil.rmtree(self.temporary, ignore_errors=True)
             return None if copying.cancelled() else self._outcome(copying)
         finally:
             progress.cancel()
             self.state.close()
-            shutil.rmtree(self.temporary, ignore_errors=True)
 
     async def _until_done_or_stopped(self, copying: asyncio.Task[None]) -> None:
         while not copying.done() and not self.work.stop.is_set():
@@ -96,6 +100,7 @@ class _Staging:
                 f"config.json announces {self.task.files} files of {self.task.bytes} bytes, and the parts it names "
                 f"hold {files} files of {total_bytes} bytes"
             )
+        seal(self.work.node, self.work.task.config, LOG.info)
         return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
 
     async def _report_progress(self) -> None:

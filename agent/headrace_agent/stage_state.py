@@ -44,8 +44,8 @@ class StageState:
     def summary(self) -> tuple[int, int, str]:
         """Return files, bytes and digest of what this task staged.
 
-        The digest is the SHA-256 of the sorted lines `path TAB bytes TAB etag LF`; sorting by path is the same, since
-        paths hold no control character.
+        The digest is the SHA-256 of the sorted lines `path TAB bytes TAB etag`, joined by line feeds; sorting by
+        path is the same, since paths hold no control character.
         """
         rows = self._database.execute(
             "SELECT path, bytes, etag FROM staged WHERE task = ? ORDER BY path", (self._task_id,)
@@ -53,8 +53,8 @@ class StageState:
         files = total_bytes = 0
         digest = hashlib.sha256()
         for path, size_bytes, etag in rows:
+            digest.update((("\n" if files else "") + digest_line(path, size_bytes, etag)).encode())
             files, total_bytes = files + 1, total_bytes + size_bytes
-            digest.update(digest_line(path, size_bytes, etag).encode())
         return files, total_bytes, digest.hexdigest()
 
     def close(self) -> None:

@@ -23,7 +23,7 @@ LOG_TAIL_CHARACTERS = 4096
 LOG_TAIL_JSON_BYTES = 8 * 1024
 END_ALL_SECONDS = 30.0
 OUTPUT_SECONDS = 5.0
-LOG_UPLOAD_SECONDS = 30.0
+LOG_UPLOAD_SECONDS = 15.0
 
 
 def run_train(work: Work) -> Outcome:
@@ -41,7 +41,7 @@ class _Training:
         self.task = task
         self.folders = folders_of(node, work.task.config)
         self.tree = ProcessTree(f"{node.run_id}/{node.node_id}/{work.task.task_id}")
-        self.log = JobLog(self.folders.log, task.log_bytes_max)
+        self.log = JobLog(self.folders.log, task.log_bytes_max, goes_on=work.was_interrupted)
         period_seconds = 2.0 if node.process_node else 10.0
         self.shipper = LogShipper(
             self.log, open_bucket(node.run_bucket), f"{node.prefix}logs/{node.node_id}.log", period_seconds

@@ -17,6 +17,15 @@ Runner = Callable[[Work], Outcome | None]
 ACTIVITIES = {"stage": "staging", "train": "training"}
 FAILURES = {"stage": "Dataset Failed", "train": "Job Failed"}
 
+OWN_STOP_SECONDS = 60.0
+"""What a task may take to stop besides the graces that the job has."""
+
+
+def stop_seconds(task: Task) -> float:
+    """Return how long the task may take to stop: a job its grace, and the grace for its results."""
+    train = task.config.train if task.kind == "train" else None
+    return OWN_STOP_SECONDS + (train.stop_grace_seconds + train.results_grace_seconds if train else 0.0)
+
 
 class Worker:
     """Runs at most one task, in a thread; `activity` says which kind."""
@@ -29,6 +38,7 @@ class Worker:
         self._say = say
         self._runners = runners
         self._stop = StopSign()
+        self._stop_seconds = 0.0
         self._thread: threading.Thread | None = None
 
     def tend(self) -> None:
@@ -40,28 +50,20 @@ class Worker:
             return
         self.activity = ACTIVITIES.get(task.kind, "idle")
         self.heartbeat_seconds = task.config.heartbeat_seconds
+        self._stop_seconds = stop_seconds(task)
         self._thread = threading.Thread(target=self._run, args=(task,), name=task.kind, daemon=True)
         self._thread.start()
 
-    def stop(self, reason: str, seconds: float) -> bool:
-        """Tell the task why to stop and wait for it, at most that long. Return whether none runs any more."""
+    def stop(self, reason: str) -> bool:
+        """Tell the task why to stop and wait for as long as its own graces allow. Return whether none runs any more."""
         self._stop.raise_for(reason)
-        if self._thread:
-            self._thread.join(seconds)
-            return not self._thread.is_alive()
-        return True
-
-    def stop_seconds(self) -> float:
-        """Return how long the running task may take to stop: its own grace, plus the grace for its results."""
-        return self._allowed_seconds
-
-    _allowed_seconds = 30.0
+        if self._thread is None:
+            return True
+        self._thread.join(self._stop_seconds)
+        return not self._thread.is_alive()
 
     def _run(self, task: Task) -> None:
         try:
-            if task.config.train:
-                self._allowed_seconds = 90.0 + task.config.train.stop_grace_seconds
-                self._allowed_seconds += task.config.train.results_grace_seconds
             self._report(task, self._spool.outcome(task) or self._decide(task))
         finally:
             self.activity = "idle"

@@ -55,8 +55,8 @@ def test_the_script_reaches_nine_tenths_on_images_it_never_trained_on(data: Path
     assert metrics["tested"] == 359
     assert metrics["test_accuracy"] >= 0.9
     assert (tmp_path / "results" / "model.npz").stat().st_size > 0
-    assert [line["step"] for line in progress] == list(range(1, 121))
-    assert progress[-1]["total_steps"] == 120
+    assert [line["step"] for line in progress] == list(range(1, 241))
+    assert progress[-1]["total_steps"] == 240
     assert progress[-1]["loss"] < progress[0]["loss"]
 
 

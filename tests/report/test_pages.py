@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import pytest
-from rich.console import RenderableType
-
 from headrace.domain.run import NodeRow
 from headrace.report.console import text_of
 from headrace.report.end_page import Ended, end_page
@@ -12,6 +10,8 @@ from headrace.report.plan_page import plan_page
 from headrace.report.receipt_page import receipt_page
 from headrace.report.run_page import run_page
 from headrace.report.runs_page import runs_page
+from rich.console import RenderableType
+
 from tests.report import samples
 from tests.report.golden import assert_golden
 
@@ -59,8 +59,9 @@ PAGES: dict[str, RenderableType] = {
     ),
     "run-failed": run_page(
         samples.snapshot(
-            samples.row(("storage", 2), ("ending", 9), ("ended", 11), status="FAILED", ended_at=samples.at(11))
-            .model_copy(update={"failure": "ProvisionStorage: CapacityUnavailable: no i4i.large in us-east-1a"}),
+            samples.row(
+                ("storage", 2), ("ending", 9), ("ended", 11), status="FAILED", ended_at=samples.at(11)
+            ).model_copy(update={"failure": "ProvisionStorage: CapacityUnavailable: no i4i.large in us-east-1a"}),
             samples.node("storage", 0, state="released", released_at=samples.at(10)),
             second=59,
         )

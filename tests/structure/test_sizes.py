@@ -44,5 +44,7 @@ def test_half_of_the_functions_are_under_10_lines() -> None:
 
 
 def test_every_module_opens_with_a_sentence() -> None:
-    silent = [path for path in SOURCES if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))]
+    silent = [
+        path for path in SOURCES if path.read_text().strip() and not ast.get_docstring(ast.parse(path.read_text()))
+    ]
     assert silent == []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 from urllib.parse import unquote_plus
 
 import boto3
@@ -14,19 +14,40 @@ from botocore.exceptions import ClientError
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.ports import ObjectInfo, ObjectPage
 
-if TYPE_CHECKING:
-    from mypy_boto3_s3 import S3Client
-
 FORBIDDEN, MISSING = 403, 404
 ATTEMPTS = 5
 CONNECTIONS = 50
 
 
 class S3Objects:
-    """The Objects port over a boto3 S3 client; safe for several threads at once."""
+    """The Objects port; safe for several threads at once.
 
-    def __init__(self, client: S3Client) -> None:
-        self._client = client
+    It has the credentials given, or those of the environment at AWS. An endpoint is addressed path-style, since its
+    buckets have no names in the DNS, and never through a proxy.
+    """
+
+    def __init__(
+        self,
+        *,
+        region: str | None = None,
+        endpoint_url: str | None = None,
+        access_key_id: str | None = None,
+        secret_access_key: str | None = None,
+    ) -> None:
+        config = Config(
+            retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
+            max_pool_connections=CONNECTIONS,
+            s3={"addressing_style": "path" if endpoint_url else "auto"},
+            proxies={} if endpoint_url else None,
+        )
+        self._client = boto3.session.Session().client(
+            "s3",
+            region_name=region,
+            endpoint_url=endpoint_url,
+            aws_access_key_id=access_key_id,
+            aws_secret_access_key=secret_access_key,
+            config=config,
+        )
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return the whole object. Raises AccessDenied, ObjectMissing."""
@@ -75,33 +96,6 @@ class S3Objects:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
-
-
-def open_objects(
-    *,
-    region: str | None = None,
-    endpoint_url: str | None = None,
-    access_key_id: str | None = None,
-    secret_access_key: str | None = None,
-) -> S3Objects:
-    """Return the port with the credentials given, or with those of the environment at AWS.
-
-    An endpoint is addressed path-style, since its buckets have no names in the DNS.
-    """
-    config = Config(
-        retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
-        max_pool_connections=CONNECTIONS,
-        s3={"addressing_style": "path" if endpoint_url else "auto"},
-    )
-    client = boto3.session.Session().client(
-        "s3",
-        region_name=region,
-        endpoint_url=endpoint_url,
-        aws_access_key_id=access_key_id,
-        aws_secret_access_key=secret_access_key,
-        config=config,
-    )
-    return S3Objects(client)
 
 
 @contextmanager

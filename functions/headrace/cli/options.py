@@ -17,7 +17,7 @@ from headrace.client.opening import open_local_site, open_run_table
 from headrace.client.places import HOME_VARIABLE, home_folder
 from headrace.client.recovery import recover_dead_runs
 from headrace.client.run_table import RunTable
-from headrace.report.console import console_for
+from headrace.report.console import print_page
 from headrace.report.plain_text import plain
 
 EXIT_FAILED = 1
@@ -46,9 +46,9 @@ class Place:
         """Print the answer: one JSON document for a program, the page for a person."""
         if self.as_json:
             sys.stdout.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+            sys.stdout.flush()
         else:
-            console_for(sys.stdout).print(page)
-        sys.stdout.flush()
+            print_page(sys.stdout, page)
 
 
 def for_every_command(command: Callable[..., int]) -> Callable[..., Any]:
@@ -73,7 +73,7 @@ def recover_first(place: Place) -> None:
         return
     with Interrupts() as interrupts:
         interrupts.hold()
-        for run_id in recover_dead_runs(place.table, place.home, open_local_site):
+        for run_id in recover_dead_runs(place.table, place.home, open_local_site, aside):
             aside(f"{run_id}: the process that drove the run was killed; everything of it is released now")
     if interrupts.count:
         raise KeyboardInterrupt

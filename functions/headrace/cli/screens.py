@@ -6,13 +6,13 @@ import json
 from collections.abc import Callable, Sequence
 from typing import IO, Protocol
 
-from rich.console import Console
+from rich.console import Console, Group
 from rich.live import Live
 
 from headrace.domain.plan import Plan
 from headrace.report.cells import cell
 from headrace.report.change_lines import json_of, line_of
-from headrace.report.console import console_for
+from headrace.report.console import print_page
 from headrace.report.end_page import Ended, end_page
 from headrace.report.plain_text import plain
 from headrace.report.plan_page import plan_page
@@ -91,13 +91,11 @@ class LineScreen:
 
     def __init__(self, stream: IO[str]) -> None:
         self._stream = stream
-        self._console = console_for(stream)
         self._is_hidden = False
 
     def plan(self, plan: Plan) -> None:
         """Print the plan."""
-        self._console.print(plan_page(plan))
-        self._stream.flush()
+        print_page(self._stream, Group(plan_page(plan), ""))
 
     def show(self, snapshot: Snapshot, changes: Sequence[Change]) -> None:  # noqa: ARG002  # lines tell changes only
         """Print a line for each change."""
@@ -114,9 +112,7 @@ class LineScreen:
 
     def end(self, ended: Ended) -> None:
         """Print the receipt."""
-        self._console.print()
-        self._console.print(end_page(ended))
-        self._stream.flush()
+        print_page(self._stream, Group("", end_page(ended)))
 
     def _line(self, text: str) -> None:
         self._stream.write(text + "\n")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import os
+import warnings
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Any, Self
 
 from headrace.client.dry_run import plan_without_running
-from headrace.client.handle import RunHandle, launch
+from headrace.client.handle import RunHandle, launch, serve
 from headrace.client.opening import open_local_site, open_run_table, read_prices
 from headrace.client.places import home_folder
 from headrace.client.prepare import PreparedJob, prepare, read_job
@@ -75,9 +76,11 @@ class Client:
 
     def launch(self, prepared: PreparedJob) -> RunHandle:
         """Start a run of a prepared job and return it at once, before it is recorded."""
+        site = self._site or self._open_site(self.home, self._faults)
+        serve(site, prepared, self.home)
         if self._site is None:
-            self._site = self._stack.enter_context(self._open_site(self.home, self._faults))
-        handle = launch(self._site, prepared, self.home)
+            self._site = self._stack.enter_context(site)
+        handle = launch(site, prepared, self.home)
         self._handles.append(handle)
         return handle
 
@@ -89,7 +92,7 @@ class Client:
     def recover_dead_runs(self) -> tuple[str, ...]:
         """End runs whose driving process was killed, and return their ids."""
         with closing(open_run_table(self.home)) as table:
-            return recover_dead_runs(table, self.home, self._open_site)
+            return recover_dead_runs(table, self.home, self._open_site, warnings.warn)
 
     def close(self) -> None:
         """Stop the runs that this client started, wait until they are over, and close the machine's services."""

@@ -3,19 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any, cast
 
 from headrace.client.folder_files import list_folder
-from headrace.client.places import RUN_BUCKET, bucket_folder
+from headrace.client.places import bucket_folder
 from headrace.client.prepare import PreparedJob
 from headrace.domain.instants import to_text
 from headrace.domain.plan import Plan
 from headrace.domain.run import RunRow
 from headrace.handlers import inspect_dataset, plan_layout
+from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
-from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects, Prices, Settings
+from headrace.local.system import SystemClock
+from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects, Prices
 
 RUN_ID = "dry-run"
 
@@ -27,7 +28,7 @@ def plan_without_running(prepared: PreparedJob, home: Path, prices: Prices, remo
     """
     folders = {one.bucket: one.folder for one in prepared.served}
     cloud = _dry_cloud(_DryObjects(folders, home, remote), prices)
-    now = to_text(datetime.now(UTC))
+    now = to_text(SystemClock().now())
     row = RunRow(
         run_id=RUN_ID, job_name=prepared.job.name, execution_arn="", trigger="console", started_at=now, deadline_at=now
     )
@@ -42,17 +43,6 @@ def plan_without_running(prepared: PreparedJob, home: Path, prices: Prices, remo
 
 def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
     """Return a cloud with the ports that planning uses; any other is absent, so that using it fails at once."""
-    settings = Settings(
-        run_bucket=RUN_BUCKET,
-        poll_seconds=1,
-        heartbeat_seconds=1,
-        heartbeat_timeout_seconds=10,
-        node_boot_timeout_seconds=60,
-        configure_timeout_seconds=60,
-        stop_grace_seconds=10,
-        launch_attempts=1,
-        process_nodes=True,
-    )
     absent = cast("Any", None)
     return Cloud(
         fleets=absent,
@@ -62,15 +52,10 @@ def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
         runs=MemoryRuns(),
         executions=absent,
         prices=prices,
-        clock=_Now(),
+        clock=SystemClock(),
         entropy=absent,
-        settings=settings,
+        settings=local_settings(),
     )
-
-
-class _Now:
-    def now(self) -> datetime:
-        return datetime.now(UTC)
 
 
 class _DryObjects(MemoryObjects):

@@ -53,7 +53,7 @@ class RunHandle:
         """Return the run's id once the run is recorded. Raises RunRefused when that never happens."""
         while (run_id := self.known_id) is None:
             if self._site.is_over(self._arn) and self.known_id is None:
-                raise RunRefused(f"the execution {self._arn} ended without a run; its input was refused")
+                raise RunRefused(f"the run was refused: {self._site.failure_of(self._arn)}")
             time.sleep(LOOK_SECONDS)
         return run_id
 
@@ -104,13 +104,17 @@ class RunHandle:
         return folder_of(self._home, receipt.results) if receipt and receipt.results else None
 
 
-def launch(site: Site, prepared: PreparedJob, home: Path) -> RunHandle:
-    """Serve the job's folders, upload its code, and start its execution."""
+def serve(site: Site, prepared: PreparedJob, home: Path) -> None:
+    """Make the job's folders buckets; the results folder is made if it is not there."""
     for one in prepared.served:
         if one.writable:
             one.folder.mkdir(parents=True, exist_ok=True)
         remember_folder(home, one)
         site.serve_folder(one.bucket, one.folder, writable=one.writable)
+
+
+def launch(site: Site, prepared: PreparedJob, home: Path) -> RunHandle:
+    """Upload the job's code and start its execution."""
     if prepared.code is not None:
         site.cloud.objects.put(site.cloud.settings.run_bucket, prepared.code.key, prepared.code.packed)
     name = execution_name(prepared.job.name, site.cloud.clock.now(), site.cloud.entropy.token_hex(3))

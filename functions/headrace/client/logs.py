@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from pathlib import Path
 
-from headrace.client.places import RUN_BUCKET, bucket_folder
+from headrace.client.places import bucket_folder
+from headrace.local.settings import RUN_BUCKET
 
 
 def log_files(home: Path, run_id: str) -> dict[str, Path]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
 from pathlib import Path
 
 from headrace.client.places import BadPlace, bucket_folder
@@ -29,7 +28,7 @@ def read_prices() -> Prices:
     return LocalPrices()
 
 
-def open_local_site(home: Path, faults: tuple[str, ...]) -> AbstractContextManager[Site]:
+def open_local_site(home: Path, faults: tuple[str, ...]) -> Site:
     """Return this machine as a site, to be entered. Raises UnknownFault."""
     from headrace.local.site import LocalSite  # noqa: PLC0415  # reading the state machines takes a while
 
@@ -42,9 +41,9 @@ def open_remote_objects(prepared: PreparedJob, home: Path) -> Objects | None:
     buckets = {one.source.removeprefix("s3://").partition("/")[0] for one in prepared.job.data}
     if all(bucket in here or bucket_folder(home, bucket).is_dir() for bucket in buckets):
         return None
-    from headrace.aws.objects import open_objects  # noqa: PLC0415  # boto3 takes a while to import
+    from headrace.aws.objects import S3Objects  # noqa: PLC0415  # boto3 takes a while to import
 
-    return _WordedObjects(open_objects(region=prepared.job.region))
+    return _WordedObjects(S3Objects(region=prepared.job.region))
 
 
 class _WordedObjects:

@@ -10,7 +10,6 @@ from pathlib import Path
 
 from headrace.domain.errors import HeadraceError
 
-RUN_BUCKET = "headrace-runs"
 HOME_VARIABLE = "HEADRACE_HOME"
 DEFAULT_HOME = "~/.headrace"
 

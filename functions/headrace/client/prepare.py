@@ -11,7 +11,6 @@ from typing import Any
 from headrace.client.folder_files import walk_files
 from headrace.client.pack import CodeArchive, pack_code
 from headrace.client.places import (
-    RUN_BUCKET,
     BadPlace,
     ServedFolder,
     bucket_folder,
@@ -23,6 +22,7 @@ from headrace.client.unpack import ARCHIVE_ENDINGS, is_archive, unpack_once
 from headrace.domain.errors import BadJob
 from headrace.domain.job import DataInput, JobSpec
 from headrace.domain.job_text import job_from_mapping, parse_job
+from headrace.local.settings import RUN_BUCKET
 
 JOB_BYTES_MAX = 64 * 1024
 DEFAULT_RESULTS = "local"
@@ -104,9 +104,11 @@ class _Places:
             return given, None
         place = resolve_place(given.source, self.base)
         if place.is_file() and is_archive(place):
-            return given.model_copy(update={"source": f"s3://{unpack_once(place, self.home)}/"}), None
-        _require_data_folder(place)
-        bucket = bucket_name("data", place.name, os.fsencode(place))
+            bucket = unpack_once(place, self.home)
+            place = bucket_folder(self.home, bucket)
+        else:
+            _require_data_folder(place)
+            bucket = bucket_name("data", place.name, os.fsencode(place))
         return given.model_copy(update={"source": f"s3://{bucket}/"}), ServedFolder(bucket, place, writable=False)
 
     def results(self, in_job: str, given: str | None) -> tuple[str, tuple[ServedFolder, ...]]:
@@ -170,6 +172,8 @@ def _require_plain_name(what: str, place: Path) -> None:
 def refuse_loops(served: tuple[ServedFolder, ...], home: Path) -> None:
     """Raise BadPlace when a run would read what it writes, or serve the folder that keeps its own state."""
     for one in served:
+        if one.folder == bucket_folder(home, one.bucket):
+            continue
         what = "the results folder" if one.writable else "the data folder"
         refuse_overlap(what, one.folder, "headrace's own folder", home.resolve())
         for other in served:

@@ -7,12 +7,13 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TypeVar
 
-from headrace.client.places import RUN_BUCKET, bucket_folder
+from headrace.client.places import bucket_folder
 from headrace.domain.errors import UnknownRun
 from headrace.domain.model import Contract
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
 from headrace.domain.run import NodeRow, RunRow
+from headrace.local.settings import RUN_BUCKET
 from headrace.local.store import LocalRuns
 from headrace.ports import Runs
 from headrace.report.view import Snapshot

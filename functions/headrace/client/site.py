@@ -3,15 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any, Protocol
+from types import TracebackType
+from typing import Any, Protocol, Self
 
 from headrace.ports import Cloud
 
 
 class Site(Protocol):
-    """One machine with everything that a run needs; it lives as long as its `with` block."""
+    """One machine with everything that a run needs; it lives as long as its `with` block.
+
+    Folders may be served before the block is entered, which is faster.
+    """
+
+    def __enter__(self) -> Self:
+        """Start everything."""
+        ...
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        """End what was started, and everything that serves it."""
+        ...
 
     @property
     def cloud(self) -> Cloud:
@@ -34,9 +47,13 @@ class Site(Protocol):
         """Tell whether the execution and all that it left to do have ended."""
         ...
 
+    def failure_of(self, execution_arn: str) -> str | None:
+        """Return `error: cause` of an execution that ended badly, or None."""
+        ...
+
     def recover(self, run_id: str) -> None:
         """Release everything of a run whose driving process died, and report the run as failed."""
         ...
 
 
-OpenSite = Callable[[Path, tuple[str, ...]], AbstractContextManager[Site]]
+OpenSite = Callable[[Path, tuple[str, ...]], Site]

@@ -89,7 +89,7 @@ def _zip_entries(archive: Path) -> Iterator[Entry]:
     with zipfile.ZipFile(archive) as packed:
         for info in packed.infolist():
             kind = stat.S_IFMT(info.external_attr >> 16)
-            if info.is_dir():
+            if info.filename.endswith("/"):
                 continue
             if kind not in (0, stat.S_IFREG):
                 raise BadPlace(f"{archive} holds {info.filename!r}, a link or special file; pack plain files only")

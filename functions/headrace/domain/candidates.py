@@ -17,6 +17,8 @@ from headrace.domain.plan import StorageKind
 
 Shape = Literal["spread", "striped"]
 Reject = Callable[[str, str], None]
+Fault = tuple[str, str]
+"""A reason that many types may share, and the numbers of this one."""
 
 
 @dataclass(frozen=True)
@@ -78,7 +80,8 @@ def fleet_candidates(
 ) -> Iterator[Candidate]:
     """Yield, for each storage type, the smallest fleet that serves and holds what is needed."""
     if need.node_bytes_per_s > nic_share(compute.machine):
-        reject("compute: its NIC brings in less than the accelerators read", _nic_example(need, compute))
+        reason, numbers = _reads_less("NIC brings in", nic_share(compute.machine), need)
+        reject(f"fleet: {reason}", f"{compute.machine.name}{numbers}")
         return
     for offer in offers:
         found = smallest_fleet(job, dataset, need, offer)
@@ -87,12 +90,6 @@ def fleet_candidates(
             continue
         nodes, least, for_rate, shape = found
         yield Candidate(job, dataset, need, compute, "fleet", offer, nodes, least, for_rate, shape)
-
-
-def _nic_example(need: Need, compute: ComputeFleet) -> str:
-    machine = compute.machine
-    usable = rate_text(nic_share(machine))
-    return f"{machine.name}: {usable} of {rate_text(machine.nic_bytes_per_s)} for {rate_text(need.node_bytes_per_s)}"
 
 
 def smallest_fleet(
@@ -145,29 +142,33 @@ def local_candidate(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
 ) -> Candidate | None:
     """Return the answer without a fleet, when each compute node's own SSDs hold all of the data set and read it."""
-    machine = compute.machine
     fault = _no_local_storage(job, dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "local")
-    reject(f"local: {fault}", machine.name)
+    reject(f"local: {fault[0]}", f"{compute.machine.name}{fault[1]}")
     return None
 
 
-def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> str | None:
+def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
     machine = compute.machine
     needed = capacity_bytes(dataset.bytes, dataset.files, 1) + 2 * checkpoint_share(need, compute)
     if not machine.ssd_bytes:
-        return "compute nodes have no local SSD"
+        return "compute nodes have no local SSD", ""
     if needed > machine.ssd_bytes:
-        return (
-            f"the {bytes_text(machine.ssd_bytes)} of SSD of a compute node do not hold the {bytes_text(needed)} needed"
-        )
+        return "a compute node's SSDs hold less than the data set", _of(bytes_text, machine.ssd_bytes, needed)
     if machine.ssd_read_bytes_per_s == 0:
-        return None if job.storage == "local" else "the rate of the compute nodes' SSDs is measured nowhere"
+        return None if job.storage == "local" else ("the rate of a compute node's SSDs is measured nowhere", "")
     if need.node_bytes_per_s > machine.ssd_read_bytes_per_s and not need.assumed:
-        offered, wanted = rate_text(machine.ssd_read_bytes_per_s), rate_text(need.node_bytes_per_s)
-        return f"the SSDs of a compute node read {offered} of the {wanted} needed"
+        return _reads_less("SSDs read", machine.ssd_read_bytes_per_s, need)
     return None
+
+
+def _reads_less(what: str, offered: float, need: Need) -> Fault:
+    return f"a compute node's {what} less than it needs", _of(rate_text, offered, need.node_bytes_per_s)
+
+
+def _of(text: Callable[[float], str], offered: float, needed: float) -> str:
+    return f": {text(offered)} of {text(needed)}"
 
 
 def direct_candidate(
@@ -177,21 +178,20 @@ def direct_candidate(
     fault = None if need.assumed else _no_direct_reads(dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "direct")
-    reject(f"direct: {fault}", compute.machine.name)
+    reject(f"direct: {fault[0]}", f"{compute.machine.name}{fault[1]}")
     return None
 
 
-def _no_direct_reads(dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> str | None:
+def _no_direct_reads(dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
     machine = compute.machine
     if need.node_bytes_per_s > nic_share(machine):
-        offered, wanted = rate_text(nic_share(machine)), rate_text(need.node_bytes_per_s)
-        return f"a compute node's NIC brings in {offered} of the {wanted} needed"
+        return _reads_less("NIC brings in", nic_share(machine), need)
     gets = gets_per_s(dataset, need)
     if gets > calibration.S3_GETS_PER_S:
-        return f"{gets:,.0f} GET/s are needed and one S3 prefix gives {calibration.S3_GETS_PER_S:,}"
+        return "one S3 prefix gives fewer GET/s than are needed", f": {calibration.S3_GETS_PER_S:,} of {gets:,.0f}"
     node_gets = calibration.GETS_PER_S_PER_VCPU * machine.vcpus
     if gets / compute.count > node_gets:
-        return f"{gets / compute.count:,.0f} GET/s per node are needed and its vCPUs do {node_gets:,}"
+        return "a compute node's vCPUs do fewer GET/s than it needs", f": {node_gets:,} of {gets / compute.count:,.0f}"
     return None
 
 
@@ -205,15 +205,15 @@ def checkpoint_share(need: Need, compute: ComputeFleet) -> int:
     return math.ceil(need.total.checkpoint_bytes / compute.count)
 
 
-def checkpoint_fault(need: Need, compute: ComputeFleet) -> str | None:
+def checkpoint_fault(need: Need, compute: ComputeFleet) -> Fault | None:
     """Return why checkpoints do not fit the compute nodes' own disks, or None."""
-    share, period = checkpoint_share(need, compute), need.total.checkpoint_period_s
-    machine = compute.machine
+    share, machine = checkpoint_share(need, compute), compute.machine
     if not share:
         return None
     if machine.ssd_bytes and 2 * share > machine.ssd_bytes:
-        return f"two checkpoints of {bytes_text(share)} per node do not fit {bytes_text(machine.ssd_bytes)} of SSD"
+        return "a compute node's SSDs hold fewer than two checkpoints", _of(bytes_text, machine.ssd_bytes, 2 * share)
     rate = machine.ssd_write_bytes_per_s if machine.ssd_bytes else calibration.ROOT_DISK_WRITE_BYTES_PER_S
-    if rate and share / rate > period:
-        return f"a checkpoint of {bytes_text(share)} per node takes longer to write than its period of {period:g} s"
+    least_rate = share / need.total.checkpoint_period_s
+    if rate and rate < least_rate:
+        return "a compute node writes a checkpoint slower than they come", _of(rate_text, rate, least_rate)
     return None

@@ -12,7 +12,7 @@ from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.catalog import MachineType, Workload
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
-from headrace.domain.job import JobSpec
+from headrace.domain.job import Demand, JobSpec
 from headrace.domain.plan import DemandPlan
 
 
@@ -73,6 +73,17 @@ def capacity_bytes(data_bytes: int, files: int, volumes: int) -> int:
     return kept + files * calibration.FILE_OVERHEAD_BYTES + volumes * calibration.VOLUME_OVERHEAD_BYTES
 
 
+def per_accelerator(job: JobSpec, machine: MachineType) -> Demand:
+    """Return the demand of a job that names this type, divided by the accelerators of one machine."""
+    demand, each = job.demand, machine.accelerators
+    shared: dict[str, float] = {}
+    if demand.read_bytes_per_s is not None:
+        shared["read_bytes_per_s"] = math.ceil(demand.read_bytes_per_s / each)
+    if demand.samples_per_s is not None:
+        shared["samples_per_s"] = demand.samples_per_s / each
+    return demand.model_copy(update=shared)
+
+
 def _reads(job: JobSpec, machine: MachineType, workloads: tuple[Workload, ...]) -> _Reads:
     demand, unit = job.demand, "accelerator" if job.compute.accelerator else "machine"
     if demand.workload is not None:
@@ -117,7 +128,7 @@ def _assumed(job: JobSpec, machine: MachineType) -> _Reads:
     by_accelerator = job.compute.accelerator is not None
     sharers = machine.accelerators if by_accelerator else 1
     accelerators = 1 if by_accelerator else max(1, machine.accelerators)
-    bound = calibration.NIC_FRACTION * machine.nic_bytes_per_s / max(1, sharers)
+    bound = math.floor(calibration.NIC_FRACTION * machine.nic_bytes_per_s / max(1, sharers))
     rate = min(calibration.DEFAULT_READ_BYTES_PER_S * accelerators, bound)
     unit = "accelerator" if by_accelerator else "machine"
     capped = ", as much as its NIC brings in" if rate == bound else ""

@@ -48,10 +48,10 @@ class Rejections:
 
     found: dict[str, tuple[int, str]] = field(default_factory=dict)
 
-    def add(self, reason: str, example: str) -> None:
-        """Count one more candidate; the first example stays."""
+    def add(self, reason: str, example: str, candidates: int = 1) -> None:
+        """Count more candidates; the first example stays."""
         count, first = self.found.get(reason, (0, example))
-        self.found[reason] = (count + 1, first)
+        self.found[reason] = (count + candidates, first)
 
     def listed(self) -> tuple[Rejection, ...]:
         """Return them, most candidates first."""

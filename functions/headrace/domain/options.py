@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.domain import plan_words
 from headrace.domain.candidates import Candidate
 from headrace.domain.fleets import StorageOffer, same_layout
 from headrace.domain.layout import queues_per_connection, volumes
+from headrace.domain.limits import binding_limit
 from headrace.domain.phases import phase_plans, usd_high, usd_low
 from headrace.domain.plan import FleetPlan, OptionPlan
+from headrace.domain.reasons import reasons
 from headrace.domain.search import Search
 
 FALLBACK_TYPES = 5
@@ -29,8 +30,8 @@ def option(candidate: Candidate, search: Search) -> OptionPlan:
         usd_per_hour=round(candidate.storage_usd_per_hour + candidate.compute_usd_per_hour, 6),
         usd_low=round(usd_low(candidate), 4),
         usd_high=round(usd_high(candidate), 4),
-        limit=plan_words.binding_limit(candidate),
-        reasons=plan_words.reasons(candidate, search.catalog),
+        limit=binding_limit(candidate),
+        reasons=reasons(candidate, search.catalog),
     )
 
 
@@ -60,6 +61,7 @@ def _storage_fallbacks(candidate: Candidate, offer: StorageOffer, search: Search
 
 
 def affordable(candidate: Candidate, search: Search) -> bool:
+    """Tell whether the budget, if there is one, covers the candidate's dear end."""
     return search.job.budget_usd is None or usd_high(candidate) <= search.job.budget_usd
 
 
@@ -102,7 +104,7 @@ def _stands_in(other: Candidate, chosen: Candidate) -> bool:
         ours.accelerators,
         ours.disk_count,
     )
-    same_storage = other.kind == chosen.kind and other.storage == chosen.storage
+    same_storage = other.kind == chosen.kind and other.storage is chosen.storage
     return (
         theirs.name != ours.name
         and same_shape

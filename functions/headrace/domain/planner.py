@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from headrace.domain import plan_words
 from headrace.domain.amounts import usd_text
+from headrace.domain.assumptions import assumptions
 from headrace.domain.budget import within_budget
 from headrace.domain.candidates import Candidate
 from headrace.domain.catalog import Catalog, PriceList
@@ -36,8 +36,8 @@ def plan(job: JobSpec, dataset: DatasetSummary, catalog: Catalog, prices: PriceL
         demand=chosen.need.total,
         chosen=option(chosen, search),
         alternatives=tuple(option(one, search) for one in others),
-        rejected=search.rejections.listed(),
-        assumptions=plan_words.assumptions(chosen, catalog, prices),
+        rejected=search.all_rejections(),
+        assumptions=assumptions(chosen, catalog, prices),
         catalog_date=catalog.dated,
     )
 
@@ -50,27 +50,25 @@ def _refuse_what_is_not_there_yet(job: JobSpec) -> None:
         )
     if job.environment.image:
         raise InfeasibleJob(
-            "environment.image is not available yet; bring packages with environment.requirements, or wheels in the code"
+            "environment.image is not available yet; bring packages by environment.requirements, or wheels in the code"
         )
 
 
 def _alternatives(fitting: Sequence[Candidate]) -> list[Candidate]:
-    """Return the cheapest of every other kind and pair of types that differs from those before it in kind or compute.
-
-    The next storage type of the same pair is one of them, so that a reader sees how near the second choice is.
-    """
-    chosen, others = fitting[0], list[Candidate]()
+    """Return the next cheapest of the chosen kind and machine, and the cheapest of other kinds and machines."""
+    others: dict[tuple[str, str], Candidate] = {}
     for one in fitting[1:]:
-        pairs = {(seen.kind, seen.compute.machine.name) for seen in others}
-        if (one.kind, one.compute.machine.name) not in pairs and len(others) < ALTERNATIVES:
-            others.append(one)
-    return [one for one in others if one is not chosen]
+        others.setdefault((one.kind, one.compute.machine.name), one)
+        if len(others) == ALTERNATIVES:
+            break
+    return list(others.values())
 
 
 def _reject_dearer(search: Search, shown: Sequence[Candidate]) -> None:
     ids = {id(one) for one in shown}
-    for one in search.found:
-        if id(one) not in ids:
-            fleet = f" with {one.storage_nodes} x {one.storage.machine.name}" if one.storage else ""
-            example = f"{one.compute.count} x {one.compute.machine.name}{fleet}: {usd_text(usd_low(one))}"
-            search.rejections.add("feasible, but dearer than what is shown", example)
+    dearer = [one for one in search.found if id(one) not in ids]
+    if dearer:
+        first = dearer[0]
+        fleet = f" with {first.storage_nodes} x {first.storage.machine.name}" if first.storage else ""
+        example = f"{first.compute.count} x {first.compute.machine.name}{fleet}: {usd_text(usd_low(first))}"
+        search.rejections.add("feasible, but dearer than what is shown", example, len(dearer))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Literal, NamedTuple
 
-from headrace.domain.cost import usd_for
+from headrace.domain.cost import BillLine, NodeUse, bill
 from headrace.domain.instants import seconds_between
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import PhaseSpent, Receipt, ReleasedResource
@@ -24,8 +24,9 @@ class Ending(NamedTuple):
 
 
 def write_receipt(row: RunRow, nodes: Sequence[NodeRow], plan: Plan | None, ending: Ending) -> Receipt:
-    """Return the receipt of a run that has ended; its bill is the sum of its nodes' bills, to the cent."""
-    machines = [_machine(row, node, ending.ended_at) for node in nodes]
+    """Return the receipt of a run that has ended; its bill is the exact sum of its machines' bills."""
+    paid = bill(_use(node, ending.ended_at) for node in nodes)
+    machines = [_machine(row, node, line) for node, line in zip(nodes, paid.lines, strict=True)]
     keys = [_key(row, node) for node in nodes]
     return Receipt(
         run_id=row.run_id,
@@ -39,7 +40,7 @@ def write_receipt(row: RunRow, nodes: Sequence[NodeRow], plan: Plan | None, endi
         phases=_phases(row, plan, ending.ended_at),
         estimated_usd_low=plan.chosen.usd_low if plan else None,
         estimated_usd_high=plan.chosen.usd_high if plan else None,
-        usd=round(sum(machine.usd for machine in machines), 2),
+        usd=paid.usd,
         results=ending.results,
         results_files=row.results_files or sum(node.results.get("files", 0) for node in nodes),
         results_bytes=row.results_bytes or sum(node.results.get("bytes", 0) for node in nodes),
@@ -47,8 +48,12 @@ def write_receipt(row: RunRow, nodes: Sequence[NodeRow], plan: Plan | None, endi
     )
 
 
-def _machine(row: RunRow, node: NodeRow, ended_at: str) -> ReleasedResource:
-    billed_seconds = seconds_between(node.launched_at, node.released_at or ended_at)
+def _use(node: NodeRow, ended_at: str) -> NodeUse:
+    seconds = max(0.0, seconds_between(node.launched_at, node.released_at or ended_at))
+    return NodeUse(node.node_id, seconds, node.usd_per_hour)
+
+
+def _machine(row: RunRow, node: NodeRow, line: BillLine) -> ReleasedResource:
     return ReleasedResource(
         kind="node",
         resource_id=node.node_id,
@@ -57,7 +62,7 @@ def _machine(row: RunRow, node: NodeRow, ended_at: str) -> ReleasedResource:
         launched_at=node.launched_at,
         released_at=node.released_at,
         seconds_after_job_done=_after_job_done(row, node.released_at),
-        usd=usd_for(billed_seconds, node.usd_per_hour),
+        usd=line.usd,
     )
 
 
@@ -82,7 +87,7 @@ def _after_job_done(row: RunRow, released_at: str | None) -> float | None:
 
 def _phases(row: RunRow, plan: Plan | None, ended_at: str) -> tuple[PhaseSpent, ...]:
     planned = {phase.name: phase.eta_s for phase in plan.chosen.phases} if plan else {}
-    ends = [mark.at for mark in row.phases[1:]] + [ended_at]
+    ends = [*(mark.at for mark in row.phases), ended_at][1:]
     return tuple(
         PhaseSpent(
             name=mark.name,

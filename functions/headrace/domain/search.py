@@ -11,11 +11,12 @@ from headrace.domain.candidates import (
 )
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.dataset import DatasetSummary
-from headrace.domain.demand import need_of
+from headrace.domain.demand import need_of, per_accelerator
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.fleets import Rejections, StorageOffer, compute_fleets, storage_offers
 from headrace.domain.job import JobSpec
 from headrace.domain.phases import usd_low
+from headrace.domain.plan import Rejection
 
 _KIND_ORDER = {"local": 0, "direct": 1, "fleet": 2}
 
@@ -25,11 +26,13 @@ class Search:
 
     def __init__(self, job: JobSpec, dataset: DatasetSummary, catalog: Catalog, prices: PriceList) -> None:
         self.job, self.dataset, self.catalog, self.prices = job, dataset, catalog, prices
+        self.unsuitable = Rejections()
+        """Types that no job could use as storage nodes."""
         self.rejections = Rejections()
         self.found: list[Candidate] = []
         self.offers: tuple[StorageOffer, ...] = ()
         if job.storage in ("auto", "fleet"):
-            self.offers = storage_offers(catalog, prices, self.rejections)
+            self.offers = storage_offers(catalog, prices, self.unsuitable)
 
     def ranked(self) -> list[Candidate]:
         """Return every feasible candidate, cheapest first; ties go to fewer parts, fewer machines, then by name.
@@ -41,7 +44,7 @@ class Search:
             need = need_of(self.job, self.dataset, compute.machine, compute.count, self.catalog.workloads)
             fault = checkpoint_fault(need, compute)
             if fault:
-                self.rejections.add(f"compute: {fault}", compute.machine.name)
+                self.rejections.add(f"compute: {fault[0]}", f"{compute.machine.name}{fault[1]}")
                 continue
             given = (self.job, self.dataset, need, compute)
             if self.job.storage in ("auto", "fleet"):
@@ -55,18 +58,42 @@ class Search:
         found.sort(key=_rank)
         return found
 
+    def all_rejections(self) -> tuple[Rejection, ...]:
+        """Return what was left out, of every type and for every reason, most candidates first."""
+        rows = (*self.unsuitable.listed(), *self.rejections.listed())
+        return tuple(sorted(rows, key=lambda row: (-row.candidates, row.reason)))
+
     def _nothing_works(self) -> str:
-        rows = self.rejections.listed()
+        rows = self.rejections.listed() or self.unsuitable.listed()
         listed = "; ".join(f"{row.reason} ({row.candidates}, such as {row.example})" for row in rows)
         ways = [
             *(["storage: auto"] if self.job.storage != "auto" else []),
             *(["another number of storage_nodes, or none"] if self.job.storage_nodes else []),
-            "fewer accelerators, a smaller demand, or machines with faster NICs",
+            *self._by_accelerator(),
+            "a smaller demand or other machines",
         ]
         return f"nothing can run the job {self.job.name!r} in {self.catalog.region}: {listed}. Try {'; '.join(ways)}"
+
+    def _by_accelerator(self) -> list[str]:
+        """Return the job's accelerators without its type, when other machines that carry them could run it."""
+        named = self.catalog.find(self.job.compute.instance_type or "")
+        if named is None or named.accelerator is None or not named.accelerators:
+            return []
+        count = named.accelerators * self.job.compute.count
+        compute = self.job.compute.model_copy(
+            update={"instance_type": None, "accelerator": named.accelerator, "count": count}
+        )
+        job = self.job.model_copy(update={"compute": compute, "demand": per_accelerator(self.job, named)})
+        try:
+            best = Search(job, self.dataset, self.catalog, self.prices).ranked()[0].compute
+        except InfeasibleJob:
+            return []
+        return [
+            f"accelerator: {named.accelerator} with count: {count}, as {best.count} x {best.machine.name} can be fed"
+        ]
 
 
 def _rank(candidate: Candidate) -> tuple[float, int, int, str, str]:
     storage = candidate.storage.machine.name if candidate.storage else ""
     machines = candidate.compute.count + candidate.storage_nodes
-    return usd_low(candidate), _KIND_ORDER[candidate.kind], machines, candidate.compute.machine.name, storage
+    return round(usd_low(candidate), 2), _KIND_ORDER[candidate.kind], machines, candidate.compute.machine.name, storage

@@ -91,7 +91,8 @@ def _reason(row: RunRow, failure: dict[str, Any] | None) -> str | None:
         return None
     if row.stop_requested_by:
         return f"stopped by {row.stop_requested_by}"
-    return f"{failure['state']}: {failure['error']}: {_plain(str(failure['cause']))}"
+    cause = _plain(str(failure["cause"])) or "it ran longer than its limit"
+    return f"{failure['state']}: {failure['error']}: {cause}"
 
 
 def _plain(cause: str) -> str:

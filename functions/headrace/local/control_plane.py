@@ -9,14 +9,14 @@ from random import SystemRandom
 from typing import Any
 
 from headrace.handlers.on_execution_status import pointer_id
-from headrace.local.asl.errors import ExecutionDoesNotExist
+from headrace.local.asl.api_errors import ExecutionDoesNotExist
 from headrace.local.deliveries import Deliveries
 from headrace.local.event_entries import CallRefused
 from headrace.local.executions import LocalExecutions
 from headrace.local.interpreter import ExecutionDescription, Interpreter, TaskError
 from headrace.local.journal import Journal
 from headrace.local.loop_thread import LoopThread
-from headrace.local.machines import machines, steps
+from headrace.local.machines import compiled_machines
 from headrace.ports import Cloud, Json
 
 HANDLER_THREADS = 16
@@ -35,7 +35,7 @@ class ControlPlane:
         self._journal = journal
         self._thread = LoopThread("control-plane")
         self._pool = ThreadPoolExecutor(HANDLER_THREADS, thread_name_prefix="handler")
-        self._deliveries = Deliveries(self._thread.loop, self._pool, steps(), lambda: self.cloud, journal)
+        self._deliveries = Deliveries(self._thread.loop, self._pool, lambda: self.cloud, journal)
         self._runs: dict[str, str | None] = {}
         self._cloud: Cloud | None = None
         self.deliver = self._deliveries.deliver
@@ -56,7 +56,7 @@ class ControlPlane:
                 raise TaskError(f"EventBridge.{refusal.code}", str(refusal)) from refusal
 
         self._interpreter = Interpreter(
-            machines(),
+            compiled_machines(),
             invoke=self._deliveries.invoke,
             put_events=put_events,
             loop=self._thread.loop,

@@ -10,9 +10,9 @@ from typing import Any
 from headrace.domain.errors import EventRefused
 from headrace.domain.events import SOURCE
 from headrace.handlers.on_execution_status import ENDED_BADLY
-from headrace.local.asl.record import machine_arn
+from headrace.local.asl.arns import machine_arn
 from headrace.local.journal import Journal, run_id_of
-from headrace.local.machines import Step
+from headrace.local.machines import handler
 from headrace.ports import Cloud, Json
 
 RETRY_SECONDS = (0.5, 1.0)
@@ -37,13 +37,11 @@ class Deliveries:
         self,
         loop: asyncio.AbstractEventLoop,
         pool: Executor,
-        steps: Mapping[str, Step],
         cloud: Callable[[], Cloud],
         journal: Journal,
     ) -> None:
         self._loop = loop
         self._pool = pool
-        self._steps = steps
         self._cloud = cloud
         self._journal = journal
         self._tasks: set[asyncio.Task[Any]] = set()
@@ -53,7 +51,7 @@ class Deliveries:
     async def invoke(self, function: str, payload: Json) -> Json:
         """Call the handler of a state; what it raises is logged and raised."""
         try:
-            return await self._loop.run_in_executor(self._pool, self._steps[function], payload, self._cloud())
+            return await self._loop.run_in_executor(self._pool, handler(function), payload, self._cloud())
         except Exception as error:
             self._journal.failure(run_id_of(payload), function, error)
             raise
@@ -95,7 +93,7 @@ class Deliveries:
         """Return the handler's answer, or None when it failed for good; each failure is in the log."""
         for pause_seconds in (*RETRY_SECONDS, None):
             try:
-                return await self._loop.run_in_executor(self._pool, self._steps[target], event, self._cloud())
+                return await self._loop.run_in_executor(self._pool, handler(target), event, self._cloud())
             except EventRefused as refusal:
                 # The same event would be refused again.
                 self._journal.write(run_id_of(event), f"refused event {event['id']}: {refusal}")

@@ -11,8 +11,8 @@ from headrace.local.asl.api_errors import (
     TaskDoesNotExist,
     TaskTimedOut,
 )
-from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS
 from headrace.local.asl.arns import execution_arn
+from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS
 from headrace.local.interpreter import Interpreter
 from headrace.ports import Json
 

@@ -22,11 +22,12 @@ class SimulatedLoop(asyncio.SelectorEventLoop):
     """
 
     def __init__(self, start: datetime) -> None:
-        if start.tzinfo is None:
-            raise ValueError("a simulation starts at an instant that knows its time zone")
         self.start = start.astimezone(UTC)
         self._elapsed_seconds = 0.0
         super().__init__(_SleeplessSelector(self))
+        # A timer is due when time() plus this is past it; the default of a nanosecond is lost in the
+        # rounding of a float that has counted months, and the timer would never be due.
+        self._clock_resolution = 1e-6
 
     def time(self) -> float:
         """Return virtual seconds since the start."""
@@ -95,6 +96,9 @@ class LoopClock:
 def simulated_loop(start: datetime) -> SimulatedLoop:
     """Return a loop whose clock begins at `start` and jumps to the next timer whenever nothing is ready.
 
-    Raises SimulationDeadlock out of `run_until_complete` when nothing is ready and no timer is set.
+    Raises SimulationDeadlock out of `run_until_complete` when nothing is ready and no timer is set,
+    and ValueError at once for a start that does not know its time zone.
     """
+    if start.tzinfo is None:
+        raise ValueError("a simulation starts at an instant that knows its time zone")
     return SimulatedLoop(start)

@@ -1,4 +1,4 @@
-"""One machine as a cloud: everything a run needs, from its interpreter to its S3 server, started and stopped together."""
+"""One machine as a cloud: all that a run needs, from interpreter to S3 server, started and stopped together."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from random import SystemRandom
 from types import TracebackType
 from typing import Any, Self
 
-from headrace.aws.objects import open_objects
+from headrace.aws.objects import S3Objects
 from headrace.domain.errors import HeadraceError, UnknownRun
 from headrace.domain.run import RunRow
 from headrace.local.bus import LocalBus
@@ -40,7 +40,7 @@ class SiteNotOpen(HeadraceError):
 
 
 class LocalSite:
-    """Everything that runs need on this machine, with its state below the folder `home`; it lives as long as its `with` block.
+    """All that runs need on this machine, with its state below the folder `home`, for as long as its `with` block.
 
     Leaving the block stops the runs that were started here and are not over, and waits for their clean-up.
     """
@@ -158,7 +158,7 @@ class LocalSite:
             self._s3.serve(folder.name, folder, writable=True)
         self._s3.start()
         stack.callback(self._s3.stop)
-        objects = open_objects(
+        objects = S3Objects(
             region=REGION,
             endpoint_url=self._s3.url,
             access_key_id=self._s3.access_key_id,

@@ -24,6 +24,15 @@ def console_for(stream: IO[str], columns: int | None = None) -> Console:
     )
 
 
+def print_page(stream: IO[str], page: RenderableType) -> None:
+    """Print a page: as a terminal shows it, or as plain text without trailing blanks."""
+    if stream.isatty():
+        console_for(stream).print(page)
+    else:
+        stream.write(text_of(page, PIPED_COLUMNS))
+    stream.flush()
+
+
 def text_of(renderable: RenderableType, columns: int) -> str:
     """Return what the renderable looks like on a plain page of that width, without trailing blanks."""
     with open(os.devnull, "w") as nowhere:  # noqa: PTH123  # a stream that is never written

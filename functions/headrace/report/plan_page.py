@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 from rich.console import Group, RenderableType
@@ -50,7 +51,7 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
 def _demand(plan: Plan) -> Table:
     demand = plan.demand
     data = f"{count_text(demand.dataset_files, 'file')}, {bytes_text(demand.dataset_bytes)}"
-    pairs = [("data set", data), ("to read", f"{rate_text(demand.read_bytes_per_s)}, {demand.basis}")]
+    pairs = [("data set", data), ("to read", rate_text(demand.read_bytes_per_s)), ("because", demand.basis)]
     if demand.checkpoint_bytes:
         each = duration_text(demand.checkpoint_period_s)
         pairs.append(("checkpoints", f"{bytes_text(demand.checkpoint_bytes)} every {each}"))
@@ -73,21 +74,19 @@ def _disks(fleet: FleetPlan) -> str:
 
 
 def _volume_lines(chosen: OptionPlan) -> Iterator[str]:
-    alike: dict[tuple[str, str, str, int, int, int, int], int] = {}
-    for volume in chosen.volumes:
-        alike[_shape(volume)] = alike.get(_shape(volume), 0) + 1
-    for (kind, shape, held_by, members, slices, stripe, size), count in alike.items():
-        stripes = f"{shape} over {count_text(members, 'machine')} x {count_text(slices, 'slice')}"
-        where = f"held by {held_by}, stripe unit {stripe // 1024} KiB"
-        yield f"{count_text(count, f'{kind} volume')} of {bytes_text(size)}: XFS, {stripes}, {where}"
+    for (kind, words), count in Counter((one.kind, _volume_words(one)) for one in chosen.volumes).items():
+        yield f"{count_text(count, f'{kind} volume')} of {words}"
     if chosen.fabric != "none":
-        yield f"served over NVMe/{chosen.fabric.upper()}, {chosen.queues_per_connection} queues per connection"
+        queues = count_text(chosen.queues_per_connection, "queue")
+        yield f"served over NVMe/{chosen.fabric.upper()}, {queues} per connection"
 
 
-def _shape(volume: VolumePlan) -> tuple[str, str, str, int, int, int, int]:
-    members = len(volume.member_node_indexes)
-    where = (volume.kind, volume.shape, volume.held_by, members, volume.slices_per_member)
-    return (*where, volume.stripe_unit_bytes, volume.capacity_bytes)
+def _volume_words(volume: VolumePlan) -> str:
+    members = count_text(len(volume.member_node_indexes), "machine")
+    stripe = f"{volume.shape} over {members} x {count_text(volume.slices_per_member, 'slice')}"
+    mirror = ", with a second copy on another machine" if volume.mirror_node_indexes else ""
+    where = f"held by {volume.held_by}{mirror}, stripe unit {volume.stripe_unit_bytes // 1024} KiB"
+    return f"{bytes_text(volume.capacity_bytes)}: XFS, {stripe}, {where}"
 
 
 def _phases(chosen: OptionPlan) -> Table:

@@ -55,6 +55,11 @@ def clock_text(instant: str) -> str:
         return instant
 
 
+def instant_text(instant: str, day: str) -> str:
+    """Return an instant as time of day, with its date when that is another one than the instant `day`'s."""
+    return clock_text(instant) if instant[:10] == day[:10] else f"{instant[:10]} {clock_text(instant)}"
+
+
 def _two(whole: int, large_s: int, large: str, small_s: int, small: str) -> str:
     parts = whole // large_s, whole % large_s // small_s
     return f"{parts[0]} {large} {parts[1]} {small}" if parts[1] else f"{parts[0]} {large}"

@@ -9,9 +9,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table
 from rich.text import Text
 
-from headrace.domain.receipt import Receipt, ReleasedResource
+from headrace.domain.receipt import Receipt
 from headrace.report.cells import bullets, cell, facts, section, status_cell, table
-from headrace.report.quantities import bytes_text, clock_text, count_text, duration_text, usd_text
+from headrace.report.quantities import bytes_text, count_text, duration_text, instant_text, usd_text
 
 NOT_EXECUTED_SHOWN = 8
 
@@ -24,7 +24,7 @@ def receipt_page(receipt: Receipt, results_folder: str | None) -> RenderableType
 def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableType]:
     yield cell(f"receipt of {receipt.run_id}", "bold")
     yield facts(_facts(receipt, results_folder))
-    yield section("resources", _resources(receipt.resources))
+    yield section("resources", _resources(receipt))
     if receipt.phases:
         yield section("phases", _phases(receipt))
     if receipt.not_executed:
@@ -56,10 +56,12 @@ def bill_text(receipt: Receipt) -> str:
     return f"{usd_text(receipt.usd)}, estimated {usd_text(low)} to {usd_text(high)}"
 
 
-def _resources(resources: Iterable[ReleasedResource]) -> Table:
+def _resources(receipt: Receipt) -> Table:
     made = table("resource", "kind", "role", "type", "released", "after job", "USD", right=("after job", "USD"))
-    for one in resources:
-        released = cell(clock_text(one.released_at)) if one.released_at else cell("NEVER", "bold red")
+    for one in receipt.resources:
+        released = cell(instant_text(one.released_at, receipt.started_at) if one.released_at else "NEVER")
+        if not one.released_at:
+            released.stylize("bold red")
         after = "" if one.seconds_after_job_done is None else f"{one.seconds_after_job_done:+.1f} s"
         words = (one.resource_id, one.kind, one.role, one.instance_type)
         made.add_row(*(cell(text) for text in words), released, cell(after), cell(f"{one.usd:.4f}"))

@@ -110,12 +110,18 @@ def _machines(snapshot: Snapshot) -> Table:
     nodes = current_nodes(snapshot.nodes)
     for node in nodes[:NODES_SHOWN]:
         words = (f"{node.role} {node.index}", node.instance_type, node.node_id)
-        made.add_row(*(cell(text) for text in words), _state(node), cell(node.failure or node.activity))
+        made.add_row(*(cell(text) for text in words), _state(node), cell(_doing(node)))
     if len(nodes) > NODES_SHOWN:
         states = Counter(node.state for node in nodes[NODES_SHOWN:])
         counted = ", ".join(f"{count:,} {state}" for state, count in states.most_common())
         made.add_row(cell(f"and {len(nodes) - NODES_SHOWN:,} more"), "", "", cell(counted))
     return made
+
+
+def _doing(node: NodeRow) -> str:
+    if node.state == "failed":
+        return node.failure or ""
+    return "" if node.state == "released" else node.activity
 
 
 def _state(node: NodeRow) -> Text:

@@ -84,7 +84,7 @@ def _node_changes(before: Snapshot | None, after: Snapshot) -> Iterator[Change]:
         if states.get(node.node_id) != node.state:
             facts: dict[str, Any] = {"node_id": node.node_id, "role": node.role, "index": node.index}
             facts |= {"attempt": node.attempt, "instance_type": node.instance_type, "state": node.state}
-            if node.failure:
+            if node.failure and node.state == "failed":
                 facts["failure"] = node.failure
             yield Change("node", to_text(after.now), facts)
 

@@ -106,7 +106,7 @@ def train(data: Path, results: Path, progress: Path | None, epochs: int, seed: i
 def main() -> None:
     """Read the folders from the environment and train."""
     parser = argparse.ArgumentParser(description="Train a small network on the handwritten digits.")
-    parser.add_argument("--epochs", type=int, default=120)
+    parser.add_argument("--epochs", type=int, default=240)
     parser.add_argument("--seed", type=int, default=7)
     given = parser.parse_args()
     progress = os.environ.get("HEADRACE_PROGRESS")

@@ -39,7 +39,7 @@ class World:
         self.statuses: list[dict[str, Json]] = []
         self.log: list[dict[str, Json]] = []
         self._functions = functions or {}
-        self._put_answer = {"FailedEntryCount": 0, "Entries": []} if put_answer is None else dict(put_answer)
+        self._put_answer: dict[str, Json] = {"FailedEntryCount": 0, "Entries": [], **(put_answer or {})}
         self.interpreter = Interpreter(
             machines,
             invoke=self._invoke,
@@ -72,12 +72,16 @@ class World:
 
     async def _put_events(self, entries: list[dict[str, Json]]) -> dict[str, Json]:
         self.put += entries
+        if "raise" in self._put_answer:
+            raise type(self._put_answer["raise"], (Exception,), {})("refused")
         return self._put_answer
 
 
 def _answered(answer: Mapping[str, Json]) -> Json:
     if "error" in answer:
         raise TaskError(*answer["error"])
+    if "error_of_characters" in answer:
+        raise TaskError("E", "x" * answer["error_of_characters"])
     if "raise" in answer:
         name, text = answer["raise"]
         raise type(name, (Exception,), {})(text)

@@ -68,7 +68,10 @@ def _without(state: dict[str, Any], *names: str) -> dict[str, Any]:
             {**_TASK, "Arguments": {"Payload": {}}},
             "argument 'FunctionName' of arn:aws:states:::lambda:invoke is missing",
         ),
-        ({**_CHILD, "Arguments": {"Input": {}}}, "argument 'StateMachineArn'"),
+        (
+            {**_CHILD, "Arguments": {"Input": {}}},
+            "argument 'StateMachineArn' of arn:aws:states:::states:startExecution.sync:2 is",
+        ),
         ({**_TASK, "Arguments": {"FunctionName": "F", "Payload": "{% $states.result %}"}}, "$states.result is not"),
         ({**_TASK, "Output": "{% $states.errorOutput %}"}, "$states.errorOutput is not available here"),
         ({**_TASK, "TimeoutSeconds": 0}, "field 'TimeoutSeconds' must be a whole number of at least 1"),

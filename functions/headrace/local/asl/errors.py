@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 
+from headrace.local.asl.limits import CAUSE_CHARACTERS
+
 TIMEOUT = "States.Timeout"
 HEARTBEAT_TIMEOUT = "States.HeartbeatTimeout"
 TASK_FAILED = "States.TaskFailed"
@@ -33,7 +35,8 @@ class StateFailure(Exception):
     def __init__(self, error: str | None, cause: str | None = None, *, also: Sequence[str] = ()) -> None:
         super().__init__(f"{error}: {cause}")
         self.error = error
-        self.cause = cause
+        # Longer causes do not fit where AWS keeps them (API reference); that it cuts them is assumed.
+        self.cause = None if cause is None else cause[:CAUSE_CHARACTERS]
         self.also = tuple(also)
 
     def output(self) -> dict[str, str]:

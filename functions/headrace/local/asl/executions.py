@@ -22,7 +22,8 @@ from headrace.local.asl.definition import Machine
 from headrace.local.asl.engine import Engine, Invoke, PutEvents
 from headrace.local.asl.errors import RUNTIME, StateFailure
 from headrace.local.asl.history import Event, History
-from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS, NAME_CHARACTERS, PAYLOAD_BYTES, size_bytes
+from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS, NAME_CHARACTERS, PAYLOAD_BYTES
+from headrace.local.asl.payloads import size_bytes
 from headrace.local.asl.record import Execution, Status
 from headrace.local.asl.reports import status_event
 from headrace.local.asl.running import run_to_end

@@ -106,7 +106,7 @@ def _compile(source: str) -> _Compiled:
     called = frozenset(_NAME.findall(_NOT_CODE.sub("''", source)))
     if "eval" in called:
         raise BadExpression("$eval is not available in Step Functions; $parse reads JSON text")
-    functions = dict.fromkeys(ADDED_FUNCTIONS & called, _unused)
+    functions = dict.fromkeys(sorted(ADDED_FUNCTIONS & called), _unused)
     try:
         reads = jlens.Expression(source).reads(functions)
         # The engine answers None for both null and undefined; a field keeps them apart.

@@ -1,52 +1,17 @@
-"""The quotas of Standard workflows, and JSON as text so that they can be measured.
+"""The quotas of Standard workflows.
 
 Numbers: docs.aws.amazon.com/step-functions/latest/dg/service-quotas.html and workflow-variables.html.
 """
 
 from __future__ import annotations
 
-import json
-from typing import Any
-
-from headrace.local.asl.errors import DATA_LIMIT, StateFailure
-
-Json = Any
-
+CAUSE_CHARACTERS = 32_768
 PAYLOAD_BYTES = 262_144
 VARIABLE_BYTES = 262_144
 ALL_VARIABLES_BYTES = 10 * 1024 * 1024
 HISTORY_EVENTS = 25_000
 DEFINITION_BYTES = 1_048_576
 NAME_CHARACTERS = 80
-CAUSE_CHARACTERS = 32_768
 ERROR_CHARACTERS = 256
 LONGEST_SECONDS = 99_999_999
 """The longest wait or time-out, and the time-out of a Task that says nothing: more than three years."""
-
-_ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
-
-
-def encode(value: Json) -> str:
-    """Return compact JSON text. Raises ValueError or TypeError for what is no JSON."""
-    return _ENCODER.encode(value)
-
-
-def size_bytes(text: str) -> int:
-    """Return the length of the text in UTF-8, which is how AWS measures payloads."""
-    return len(text) if text.isascii() else len(text.encode("utf-8", "surrogatepass"))
-
-
-def encode_payload(value: Json, what: str) -> str:
-    """Return the JSON text of a payload; `what` begins the cause, as in "The state 'A' returned a result".
-
-    Raises StateFailure(States.DataLimitExceeded) above 262,144 bytes.
-    """
-    text = encode(value)
-    check_size(text, what)
-    return text
-
-
-def check_size(text: str, what: str) -> None:
-    """Do what `encode_payload` does, for text that is JSON already."""
-    if size_bytes(text) > PAYLOAD_BYTES:
-        raise StateFailure(DATA_LIMIT, f"{what} with a size exceeding the maximum number of bytes service limit.")

@@ -10,7 +10,8 @@ from typing import Any, NoReturn
 from headrace.local.asl.definition import Machine, State
 from headrace.local.asl.errors import UnsupportedDefinition
 from headrace.local.asl.fields import Fields
-from headrace.local.asl.limits import DEFINITION_BYTES, NAME_CHARACTERS, size_bytes
+from headrace.local.asl.limits import DEFINITION_BYTES, NAME_CHARACTERS
+from headrace.local.asl.payloads import size_bytes
 from headrace.local.asl.state_loading import load_state, targets_of
 
 Json = Any

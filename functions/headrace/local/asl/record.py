@@ -11,7 +11,7 @@ from headrace.local.asl.arns import execution_arn
 from headrace.local.asl.definition import Machine
 from headrace.local.asl.errors import TIMEOUT
 from headrace.local.asl.history import History, timestamp
-from headrace.local.asl.limits import encode
+from headrace.local.asl.payloads import encode
 
 Json = Any
 Status = Literal["RUNNING", "SUCCEEDED", "FAILED", "TIMED_OUT", "ABORTED"]

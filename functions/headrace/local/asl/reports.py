@@ -7,7 +7,7 @@ from typing import Any
 
 from headrace.local.asl.arns import ACCOUNT, REGION, machine_arn
 from headrace.local.asl.history import timestamp
-from headrace.local.asl.limits import size_bytes
+from headrace.local.asl.payloads import size_bytes
 from headrace.local.asl.record import Execution
 
 Json = Any

@@ -17,7 +17,7 @@ from headrace.local.asl.arns import REGION, machine_arn
 from headrace.local.asl.definition import INVOKE_AND_WAIT, PUT_EVENTS, START_EXECUTION, Task
 from headrace.local.asl.engine import Engine
 from headrace.local.asl.errors import RUNTIME, TASK_FAILED, StateFailure, lambda_failure
-from headrace.local.asl.limits import check_size, encode, encode_payload
+from headrace.local.asl.payloads import check_size, encode, encode_payload
 from headrace.local.asl.record import Execution
 from headrace.local.asl.reports import sync_result
 from headrace.local.asl.tokens import Waiting
@@ -134,7 +134,10 @@ class Attempt:
         entries = arguments.get("Entries")
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise StateFailure(RUNTIME, "The argument Entries must be a list of objects")
-        result = await asyncio.shield(self._engine.publish([self._entry(entry) for entry in entries]))
+        try:
+            result = await asyncio.shield(self._engine.publish([self._entry(entry) for entry in entries]))
+        except Exception as error:
+            raise StateFailure(f"EventBridge.{type(error).__name__}", str(error)) from error
         if result.get("FailedEntryCount"):
             raise StateFailure("EventBridge.FailedEntry", encode(result))
         return _marshalled(result)

@@ -20,11 +20,12 @@ from headrace.local.asl.limits import LONGEST_SECONDS
 _RESULT = ENTERED | {"result"}
 _CAUGHT = ENTERED | {"errorOutput"}
 _ARGUMENTS = {
-    INVOKE: {"FunctionName", "Payload"},
-    INVOKE_AND_WAIT: {"FunctionName", "Payload"},
-    START_EXECUTION: {"StateMachineArn", "Input", "Name"},
-    PUT_EVENTS: {"Entries"},
+    INVOKE: ("FunctionName", {"Payload"}),
+    INVOKE_AND_WAIT: ("FunctionName", {"Payload"}),
+    START_EXECUTION: ("StateMachineArn", {"Input", "Name"}),
+    PUT_EVENTS: ("Entries", set()),
 }
+"""The argument each integration needs, and those it may have."""
 
 
 def load_task(name: str, fields: Fields) -> Task:
@@ -60,11 +61,13 @@ def _integration(fields: Fields) -> Integration:
 def _check_arguments(fields: Fields, resource: Integration) -> None:
     if not fields.has("Arguments"):
         fields.refuse("field 'Arguments' is missing")
-    known = _ARGUMENTS[resource]
+    needed, optional = _ARGUMENTS[resource]
     given = fields.peek("Arguments")
     if not isinstance(given, dict):
         fields.refuse("field 'Arguments' must be an object")
-    unknown = sorted(set(given) - known)
+    if needed not in given:
+        fields.refuse(f"argument {needed!r} of {resource} is missing")
+    unknown = sorted(set(given) - optional - {needed})
     if unknown:
         fields.refuse(f"argument {unknown[0]!r} of {resource} is not supported")
 

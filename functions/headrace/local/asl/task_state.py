@@ -6,7 +6,7 @@ import asyncio
 
 from headrace.local.asl.definition import INVOKE_AND_WAIT, Task
 from headrace.local.asl.errors import StateFailure
-from headrace.local.asl.limits import encode
+from headrace.local.asl.payloads import encode
 from headrace.local.asl.retry import Attempts
 from headrace.local.asl.services import Attempt
 from headrace.local.asl.tokens import Waiting

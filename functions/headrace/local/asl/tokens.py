@@ -15,7 +15,8 @@ from headrace.local.asl.api_errors import (
     ValidationException,
 )
 from headrace.local.asl.errors import StateFailure, heartbeat_missed
-from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS, PAYLOAD_BYTES, encode, size_bytes
+from headrace.local.asl.limits import CAUSE_CHARACTERS, ERROR_CHARACTERS, PAYLOAD_BYTES
+from headrace.local.asl.payloads import encode, size_bytes
 
 Json = Any
 _FORM = re.compile(r"[0-9a-f]{96}")

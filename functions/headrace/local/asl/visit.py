@@ -11,14 +11,8 @@ from headrace.local.asl.engine import Engine
 from headrace.local.asl.errors import DATA_LIMIT, QUERY, StateFailure
 from headrace.local.asl.expressions import Expression, Scope
 from headrace.local.asl.history import timestamp
-from headrace.local.asl.limits import (
-    ALL_VARIABLES_BYTES,
-    LONGEST_SECONDS,
-    VARIABLE_BYTES,
-    encode,
-    encode_payload,
-    size_bytes,
-)
+from headrace.local.asl.limits import ALL_VARIABLES_BYTES, LONGEST_SECONDS, VARIABLE_BYTES
+from headrace.local.asl.payloads import encode, encode_payload, size_bytes
 from headrace.local.asl.record import Execution
 
 Json = Any

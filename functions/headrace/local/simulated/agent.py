@@ -56,6 +56,17 @@ class SimulatedAgent:
             return self._start(self._hand_over(document))
         return self._start(asyncio.sleep(CONFIGURE_SECONDS))
 
+    def leave(self, reason: str) -> None:
+        """Say goodbye and stop, as on an interruption notice."""
+        self._emit("Node Leaving", {"reason": reason})
+        self._machine.stop()
+
+    def forget_work(self) -> None:
+        """Drop every task but the heartbeat, as an agent that was restarted and lost its task would."""
+        for task in self._machine.tasks[1:]:
+            task.cancel()
+        self._activity = "idle"
+
     def _start(self, work: Any) -> asyncio.Task[None]:
         task: asyncio.Task[None] = self._loop.create_task(work)
         self._machine.tasks.append(task)

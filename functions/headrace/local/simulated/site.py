@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.errors import EventRefused
+from headrace.local.asl.engine import Invoke
 from headrace.local.bus import LocalBus
 from headrace.local.executions import LocalExecutions
 from headrace.local.faults import Faults
@@ -80,11 +81,13 @@ class SimulatedSite:
         self.events: list[tuple[str, str]] = []
         """Node id and detail-type of every event that agents sent, in order."""
         self.exit_code = 0
+        self.invoke: Invoke = self._call_handler
+        """What calls a function of the state machines; faults are put here."""
         source = Random(seed)  # noqa: S311 - a seed is the point
         clock = LoopClock(self.loop)
         self.interpreter = Interpreter(
             compiled_machines(),
-            invoke=self._invoke,
+            invoke=lambda function, payload: self.invoke(function, payload),  # noqa: PLW0108 - looked up at each call
             put_events=self._put_events,
             loop=self.loop,
             random=source,
@@ -129,7 +132,7 @@ class SimulatedSite:
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
 
-    async def _invoke(self, function: str, payload: Json) -> Json:
+    async def _call_handler(self, function: str, payload: Json) -> Json:
         return handler(function)(payload, self.cloud)
 
     async def _put_events(self, entries: list[dict[str, Json]]) -> dict[str, Json]:

@@ -1,0 +1,80 @@
+"""What a plan takes for granted, printed with it so that a reader can disagree."""
+
+from __future__ import annotations
+
+from headrace.domain import calibration
+from headrace.domain.amounts import rate_text
+from headrace.domain.candidates import Candidate
+from headrace.domain.catalog import Catalog, MachineType, PriceList
+from headrace.domain.phases import spans
+
+_SECONDS_PER_HOUR = 3600
+
+
+def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tuple[str, ...]:
+    """Return what the plan takes for granted, so that a reader can disagree."""
+    found = [
+        *candidate.need.assumptions,
+        f"machines only, at list prices of {prices.region} dated {prices.dated}; types as of {catalog.dated}",
+    ]
+    if candidate.kind != "local":
+        found.append(f"NVMe/TCP or S3 traffic gets {calibration.NIC_FRACTION:.1%} of a NIC's sustained line rate")
+    machines = [candidate.compute.machine, *([candidate.storage.machine] if candidate.storage else [])]
+    for machine in machines:
+        found += _machine_assumptions(machine, candidate)
+    return (
+        *found,
+        *_market_assumptions(candidate, prices),
+        *_place_assumptions(candidate),
+        *_time_assumptions(candidate),
+    )
+
+
+def _machine_assumptions(machine: MachineType, candidate: Candidate) -> list[str]:
+    found = []
+    if machine.nic_basis != "baseline":
+        why = "inferred, not measured" if machine.nic_basis == "override" else "EFA and further cards not counted"
+        found.append(f"{machine.name}: {rate_text(machine.nic_bytes_per_s)} of IP traffic over one interface, {why}")
+    uses_ssds = candidate.kind == "local" or (candidate.storage and machine is candidate.storage.machine)
+    notes = {
+        "extrapolated": "the rate of its SSDs is extrapolated per disk from a smaller size of the family",
+        "iops_floor": "its SSDs are taken at the bytes of their random 4 KiB reads, below their sequential rate",
+        "none": "the rate of its SSDs is measured nowhere; the job asks for them all the same",
+    }
+    if uses_ssds and machine.ssd_basis in notes:
+        found.append(f"{machine.name}: {notes[machine.ssd_basis]}")
+    return found
+
+
+def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, ...]:
+    if candidate.compute.market != "spot":
+        return ()
+    name = candidate.compute.machine.name
+    saving = prices.spot_savings_percent.get(name)
+    if saving is None:
+        return (f"no spot saving is known for {name}: its list price is used",)
+    return (
+        f"spot saving of {saving} % for {name} as of {prices.spot_dated}, which is old; the dear end is the list price",
+    )
+
+
+def _place_assumptions(candidate: Candidate) -> tuple[str, ...]:
+    home = candidate.job.region
+    away = [one for one in candidate.job.data if one.region not in (None, home)]
+    return tuple(
+        f"input {one.name!r} lies in {one.region}: its transfer to {home} is billed per GB and is not in the estimate"
+        for one in away
+    )
+
+
+def _time_assumptions(candidate: Candidate) -> tuple[str, ...]:
+    hours = sum(span.eta_s for span in spans(candidate)) / _SECONDS_PER_HOUR
+    deadline = candidate.job.deadline_hours
+    late = (
+        f"the phases take {hours:.3g} h, longer than the {deadline:g} h after which the run is ended: raise max_hours"
+    )
+    return (
+        *((late,) if hours > deadline else ()),
+        "the dear end allows slow launches, staging at half speed and training 10 % over duration_hours",
+        f"every machine powers itself off {deadline:g} h after the start",
+    )

@@ -1,0 +1,96 @@
+"""Why each part of a plan was chosen, in words that a person can act on."""
+
+from __future__ import annotations
+
+import math
+
+from headrace.domain import calibration
+from headrace.domain.amounts import bytes_text, rate_text, usd_text
+from headrace.domain.candidates import Candidate, checkpoint_share
+from headrace.domain.catalog import Catalog
+from headrace.domain.layout import flow_bytes_per_s, queues_per_connection
+from headrace.domain.limits import binding_limit, served_bytes_per_s, storage_machine
+
+SENSITIVITY = (0.60, 0.80)
+"""Other shares of line rate for which a plan says how many storage nodes it would take."""
+
+
+def reasons(candidate: Candidate, catalog: Catalog) -> tuple[str, ...]:
+    """Return why each part was chosen, in the order in which a reader asks."""
+    return (*_compute_reasons(candidate, catalog), *_storage_reasons(candidate), *_scratch_reasons(candidate))
+
+
+def _compute_reasons(candidate: Candidate, catalog: Catalog) -> tuple[str, ...]:
+    compute, asked = candidate.compute, candidate.job.compute
+    machine = compute.machine
+    price = f"{usd_text(candidate.compute_usd_per_hour)}/h"
+    if asked.instance_type:
+        return (f"{compute.count} x {machine.name} as the job names it: {price}",)
+    given = machine.accelerators * compute.count
+    spare = f", {given - asked.count} more than asked" if given > asked.count else ""
+    first = f"{compute.count} x {machine.name}, {given} {asked.accelerator} in all{spare}: {price}"
+    larger = next((t for t in catalog.types if t.carries(asked.accelerator or "") and t.accelerators > 1), None)
+    if machine.accelerators == 1 and asked.count > 1 and larger is not None:
+        return (first, f"one accelerator per machine: they meet over the network; {larger.name} would hold several")
+    return (first,)
+
+
+def _storage_reasons(candidate: Candidate) -> tuple[str, ...]:
+    if candidate.kind == "local":
+        return (
+            "no storage fleet: each compute node's own SSDs hold the whole data set and are read without a network",
+        )
+    if candidate.kind == "direct":
+        return ("no copy: the job asks to read S3 itself, and nothing hides S3's latency from it",)
+    found = [_fleet_reason(candidate), _shape_reason(candidate), *_mirror_reasons(candidate), _fabric_reason(candidate)]
+    machine = storage_machine(candidate)
+    if machine.arch == "arm64":
+        found.append(f"{machine.name} is arm64: its image is another than that of x86_64 machines")
+    return (*found, *_sensitivity(candidate))
+
+
+def _fleet_reason(candidate: Candidate) -> str:
+    machine, price = storage_machine(candidate), usd_text(candidate.storage_usd_per_hour)
+    total = rate_text(served_bytes_per_s(candidate) * candidate.storage_nodes)
+    asked = f", {candidate.storage_nodes} nodes as the job asks" if candidate.job.storage_nodes else ""
+    fleet = f"{candidate.storage_nodes} x {machine.name}"
+    return f"{fleet} can serve {total} for {price}/h{asked}; no other type makes the run cheaper"
+
+
+def _shape_reason(candidate: Candidate) -> str:
+    if candidate.shape == "striped":
+        largest = bytes_text(candidate.dataset.largest_bytes)
+        share = bytes_text(candidate.dataset.bytes / candidate.storage_nodes)
+        return f"striped over all nodes: the largest file has {largest} and a node's fair share is {share}"
+    return "spread: each node fills a volume over its own SSDs straight from S3, with files balanced by size"
+
+
+def _mirror_reasons(candidate: Candidate) -> tuple[str, ...]:
+    return ("mirrored: the next node holds a second copy, and readers use both",) if candidate.copies > 1 else ()
+
+
+def _fabric_reason(candidate: Candidate) -> str:
+    queues, flow = queues_per_connection(candidate), flow_bytes_per_s(candidate)
+    sized = f"{queues} queue{'s' if queues > 1 else ''} per connection, since one flow carries {rate_text(flow)}"
+    if candidate.job.fabric == "roce":
+        return f"NVMe/RoCE as the job asks; on EC2 this is soft-RoCE over ENA, for EFA has no RC queue pairs; {sized}"
+    return f"NVMe/TCP, for EC2 has no RoCE hardware; {sized}"
+
+
+def _sensitivity(candidate: Candidate) -> tuple[str, ...]:
+    machine = storage_machine(candidate)
+    if candidate.job.storage_nodes or binding_limit(candidate).name != "storage NIC" or candidate.storage_nodes == 1:
+        return ()
+    counts = []
+    for fraction in SENSITIVITY:
+        served = min(machine.ssd_read_bytes_per_s, fraction * machine.nic_bytes_per_s)
+        counts.append(f"{math.ceil(candidate.need.total.read_bytes_per_s / served)} at {fraction:.0%}")
+    taken = f"{candidate.storage_nodes} nodes at {calibration.NIC_FRACTION:.1%} of line rate"
+    return (f"sensitivity to the share of the NIC that NVMe/TCP carries: {taken}, {', '.join(counts)}",)
+
+
+def _scratch_reasons(candidate: Candidate) -> tuple[str, ...]:
+    machine, share = candidate.compute.machine, checkpoint_share(candidate.need, candidate.compute)
+    where = "own SSDs" if machine.ssd_bytes else "root disk, for it has no local SSD"
+    burst = f"; a checkpoint is {bytes_text(share)} per node" if share else ""
+    return (f"results and checkpoints are written to each compute node's {where}{burst}",)

@@ -1,0 +1,316 @@
+"""A run's surroundings for the agent, all on this machine: an event bus, an S3 and nodes with a real daemon."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+import urllib.request
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from datetime import UTC, datetime, timedelta
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from pathlib import Path
+from typing import Any
+
+import obstore
+from headrace_agent.s3 import open_bucket
+
+RUN_ID = "run-1"
+NODE_ID = "node-a"
+RUN_BUCKET = "run-bucket"
+DATASET_BUCKET = "datasets"
+RESULTS_BUCKET = "experiments"
+PREFIX = f"runs/{RUN_ID}/"
+KEY_TEXT = "5a" * 32
+SECRET = "secret-canary"
+WAIT_SECONDS = 40.0
+
+
+def await_true(condition: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS) -> None:
+    """Wait for a condition of another process, with a deadline."""
+    end = time.monotonic() + seconds
+    poll = threading.Event()
+    while not condition():
+        assert time.monotonic() < end, f"waited {seconds} s in vain for {what}"
+        poll.wait(0.02)
+
+
+@dataclass
+class FakeBus:
+    """An EventBridge endpoint that remembers; `script` holds answers to give first: error codes, or a status."""
+
+    url: str = ""
+    details: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
+    requests: list[dict[str, Any]] = field(default_factory=list)
+    headers: list[dict[str, str]] = field(default_factory=list)
+    script: list[int | list[str | None]] = field(default_factory=list)
+    changed: threading.Condition = field(default_factory=threading.Condition)
+
+    def take(self, headers: dict[str, str], request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
+        with self.changed:
+            self.headers.append(headers)
+            self.requests.append(request)
+            answer = self.script.pop(0) if self.script else [None] * len(request["Entries"])
+            if isinstance(answer, int):
+                return answer, {"__type": "InternalException"}
+            for entry, error in zip(request["Entries"], answer, strict=True):
+                if error is None:
+                    self.details.append((entry["DetailType"], json.loads(entry["Detail"])))
+            self.changed.notify_all()
+        results = [{"ErrorCode": error} if error else {"EventId": "e"} for error in answer]
+        return 200, {"FailedEntryCount": sum(map(bool, answer)), "Entries": results}
+
+    @property
+    def kinds(self) -> list[str]:
+        """Detail-types in the order in which they came."""
+        return [kind for kind, _ in self.details]
+
+    def bodies(self, detail_type: str) -> list[dict[str, Any]]:
+        return [detail["body"] for kind, detail in self.details if kind == detail_type]
+
+    def await_event(self, *detail_types: str) -> dict[str, Any]:
+        """Return the body of the first event of one of the types, waiting for it."""
+        with self.changed:
+            found = self.changed.wait_for(lambda: [d for d in self.details if d[0] in detail_types], WAIT_SECONDS)
+            kinds = self.kinds
+        assert found, f"none of {detail_types} came; there came {kinds}"
+        body: dict[str, Any] = found[0][1]["body"]
+        return body
+
+
+@contextmanager
+def running_bus() -> Iterator[FakeBus]:
+    bus = FakeBus()
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
+            status, answer = bus.take(dict(self.headers.items()), request)
+            text = json.dumps(answer).encode()
+            self.send_response(status)
+            self.send_header("Content-Length", str(len(text)))
+            self.end_headers()
+            self.wfile.write(text)
+
+        def log_message(self, *_: Any) -> None:
+            """Keep the test's output clean."""
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    bus.url = f"http://127.0.0.1:{server.server_address[1]}"
+    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
+    thread.start()
+    try:
+        yield bus
+    finally:
+        server.shutdown()
+        server.server_close()
+        thread.join()
+
+
+def call(url: str, method: str) -> None:
+    """Send a request without a body to the S3 of this machine."""
+    request = urllib.request.Request(url, method=method)  # noqa: S310 - loopback only
+    urllib.request.urlopen(request).close()  # noqa: S310 - loopback only
+
+
+@dataclass(frozen=True)
+class S3:
+    """One S3 endpoint."""
+
+    url: str
+
+    def put(self, bucket: str, key: str, body: bytes | str) -> str:
+        """Write an object. Return its ETag, without quotes."""
+        data = body.encode() if isinstance(body, str) else body
+        return (obstore.put(open_bucket(bucket), key, data)["e_tag"] or "").strip('"')
+
+    def get(self, bucket: str, key: str) -> bytes:
+        return bytes(obstore.get(open_bucket(bucket), key).bytes())
+
+    def json(self, bucket: str, key: str) -> Any:
+        return json.loads(self.get(bucket, key))
+
+    def keys(self, bucket: str, prefix: str = "") -> list[str]:
+        return sorted(one["path"] for batch in obstore.list(open_bucket(bucket), prefix or None) for one in batch)
+
+
+def train_part(**changes: Any) -> dict[str, Any]:
+    """Return the train part of a configuration, for one node."""
+    return {
+        "command": ["true"],
+        "variables": {},
+        "code": None,
+        "requirements": None,
+        "node_rank": 0,
+        "node_count": 1,
+        "rendezvous_address": "127.0.0.1",
+        "accelerators": 1,
+        "data_inputs": ["data"],
+        "direct_sources": [],
+        "results_bucket": RESULTS_BUCKET,
+        "results_prefix": "out/",
+        "stop_grace_seconds": 1.0,
+        "results_grace_seconds": 20.0,
+        "log_bytes_max": 100_000,
+    } | changes
+
+
+def volume(volume_id: str = "v0", **changes: Any) -> dict[str, Any]:
+    """Return a volume of a configuration."""
+    return {
+        "volume_id": volume_id,
+        "kind": "dataset",
+        "array_name": f"{RUN_ID}-{volume_id}",
+        "array_uuid": "11111111-2222-5333-8444-555555555555",
+        "filesystem_uuid": "aaaaaaaa-bbbb-5ccc-8ddd-eeeeeeeeeeee",
+        "stripe_unit_bytes": 131072,
+        "members": 2,
+        "hydrated_here": True,
+    } | changes
+
+
+def config(**changes: Any) -> dict[str, Any]:
+    """Return a whole configuration of a node that holds its own data set volume."""
+    return {
+        "version": 1,
+        "run_id": RUN_ID,
+        "attempt": 1,
+        "node_id": NODE_ID,
+        "role": "compute",
+        "host_nqn": "nqn.2014-08.org.nvmexpress:uuid:01234567-89ab-5cde-8f01-23456789abcd",
+        "fabric": "tcp",
+        "heartbeat_seconds": 0.2,
+        "volumes": [volume()],
+        "exports": [],
+        "imports": [],
+        "stage": None,
+        "train": None,
+    } | changes
+
+
+def stage_part(s3: S3, files: Mapping[str, bytes], **changes: Any) -> dict[str, Any]:
+    """Put the files into the data set's bucket and a part that lists them into the run's. Return the stage part."""
+    listed = [
+        {"source": f"s3://{DATASET_BUCKET}/in/{path}", "path": path, "bytes": len(body), "etag": etag}
+        for path, body in files.items()
+        for etag in [s3.put(DATASET_BUCKET, f"in/{path}", body)]
+    ]
+    s3.put(RUN_BUCKET, f"{PREFIX}stage/part-00000.json", json.dumps({"files": listed}))
+    total = sum(len(body) for body in files.values())
+    parts = ["stage/part-00000.json"]
+    return {"parts": parts, "files": len(files), "bytes": total, "progress_seconds": 0.2} | changes
+
+
+def digest_of(files: Mapping[str, bytes]) -> str:
+    """Return the digest that staging reports for files written in one part each."""
+    md5s = {path: hashlib.md5(body, usedforsecurity=False).hexdigest() for path, body in files.items()}
+    lines = sorted(f"{path}\t{len(body)}\t{md5s[path]}" for path, body in files.items())
+    return hashlib.sha256("\n".join(lines).encode()).hexdigest()
+
+
+@dataclass
+class AgentNode:
+    """One process node: its folder, its environment and its daemon."""
+
+    folder: Path
+    s3: S3
+    bus: FakeBus
+    deadline_at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(hours=1))
+    process: subprocess.Popen[bytes] | None = None
+
+    @property
+    def environment(self) -> dict[str, str]:
+        return {
+            "PATH": f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}",
+            "HEADRACE_RUN": RUN_ID,
+            "HEADRACE_NODE": NODE_ID,
+            "HEADRACE_NODE_FILE": str(self.folder / "node.json"),
+            "AWS_ACCESS_KEY_ID": "test",
+            "AWS_SECRET_ACCESS_KEY": SECRET,
+            "AWS_REGION": "us-east-1",
+            "AWS_ENDPOINT_URL_S3": self.s3.url,
+            "AWS_ENDPOINT_URL_EVENTBRIDGE": self.bus.url,
+        }
+
+    def write_node_file(self) -> None:
+        self.folder.mkdir(parents=True, exist_ok=True)
+        described = {
+            "run_id": RUN_ID,
+            "node_id": NODE_ID,
+            "role": "compute",
+            "attempt": 1,
+            "run_bucket": RUN_BUCKET,
+            "event_bus": "headrace",
+            "process_node": True,
+            "deadline_at": self.deadline_at.isoformat(),
+            "folder": str(self.folder),
+        }
+        (self.folder / "node.json").write_text(json.dumps(described))
+
+    def give_identity(self) -> None:
+        described = {"run_id": RUN_ID, "node_id": NODE_ID, "attempt": 1, "hmac_key": KEY_TEXT}
+        self.s3.put(RUN_BUCKET, f"{PREFIX}nodes/{NODE_ID}/identity.json", json.dumps(described))
+
+    def give_config(self, given: dict[str, Any]) -> None:
+        self.s3.put(RUN_BUCKET, f"{PREFIX}nodes/{NODE_ID}/config.json", json.dumps(given))
+
+    def start(self) -> None:
+        """Start the daemon, with an identity to find."""
+        self.write_node_file()
+        self.give_identity()
+        with (self.folder / "agent.out").open("ab") as output:
+            self.process = subprocess.Popen(
+                [sys.executable, "-m", "headrace_agent", "serve"], env=self.environment, stdout=output, stderr=output
+            )
+
+    def command(self, *arguments: str) -> subprocess.CompletedProcess[str]:
+        """Run one command of the agent, as a document does."""
+        references = {"SSM_RunId": RUN_ID, "SSM_ConfigReference": f"s3://{RUN_BUCKET}/{PREFIX}"}
+        return subprocess.run(
+            [sys.executable, "-m", "headrace_agent", *arguments],
+            env=self.environment | references,
+            capture_output=True,
+            text=True,
+            timeout=WAIT_SECONDS,
+            check=False,
+        )
+
+    def hand_in(self, kind: str, given: dict[str, Any]) -> None:
+        self.give_config(given)
+        done = self.command(kind)
+        assert done.returncode == 0, done.stderr
+
+    def terminate(self) -> int:
+        """Ask the daemon to leave. Return its exit code."""
+        assert self.process
+        self.process.send_signal(signal.SIGTERM)
+        return self.process.wait(WAIT_SECONDS)
+
+    def kill(self) -> None:
+        """End the daemon at once, if it still lives."""
+        if self.process:
+            self.process.kill()
+            self.process.wait(WAIT_SECONDS)
+
+    def output(self) -> str:
+        return (self.folder / "agent.out").read_text(errors="replace")
+
+
+def marked_processes() -> list[int]:
+    """Return the ids of all processes that carry this run's marker, dead ones left out."""
+    found = []
+    for entry in Path("/proc").iterdir():
+        try:
+            is_marked = entry.name.isdigit() and f"HEADRACE_RUN={RUN_ID}".encode() in (entry / "environ").read_bytes()
+        except OSError:
+            continue
+        if is_marked:
+            found.append(int(entry.name))
+    return found
