@@ -265,6 +265,10 @@ class AgentNode:
         """Start the daemon, with an identity to find."""
         self.write_node_file()
         self.give_identity()
+        self.start_without_identity()
+
+    def start_without_identity(self) -> None:
+        """Start the daemon in a folder that has its node file."""
         with (self.folder / "agent.out").open("ab") as output:
             self.process = subprocess.Popen(
                 [sys.executable, "-m", "headrace_agent", "serve"], env=self.environment, stdout=output, stderr=output

@@ -2,24 +2,299 @@
 
 from __future__ import annotations
 
+import json
+import os
 import sys
+from datetime import UTC, datetime, timedelta
+from itertools import groupby
+from pathlib import Path
 
-from tests.agent.surroundings import RESULTS_BUCKET, S3, AgentNode, FakeBus, config, digest_of, stage_part, train_part
+import pytest
+
+from tests.agent.surroundings import (
+    NODE_ID,
+    PREFIX,
+    RESULTS_BUCKET,
+    RUN_BUCKET,
+    S3,
+    SECRET,
+    AgentNode,
+    FakeBus,
+    await_true,
+    config,
+    digest_of,
+    marked_processes,
+    stage_part,
+    train_part,
+)
+
+GOOD_LIFE = Path(__file__).parent / "good_life.json"
+
+TRAINS_WELL = """
+import json, os, pathlib
+data = pathlib.Path(os.environ["HEADRACE_DATA"])
+seen = {str(one.relative_to(data)): one.read_bytes().hex() for one in data.rglob("*") if one.is_file()}
+pathlib.Path(os.environ["HEADRACE_RESULTS"], "seen.json").write_text(json.dumps(seen))
+with open(os.environ["HEADRACE_PROGRESS"], "a") as progress:
+    progress.write(json.dumps({"step": 3, "total": 9, "loss": 0.5}) + chr(10))
+print("trained")
+"""
+
+ENDS_ONLY_WHEN_KILLED = """
+import os, signal, subprocess, sys, time
+stubborn = "import signal,time; signal.signal(signal.SIGTERM, signal.SIG_IGN); print('up', flush=True); time.sleep(600)"
+if os.fork() == 0:
+    os.setsid()
+    if os.fork() == 0:
+        child = subprocess.Popen([sys.executable, "-c", stubborn], env={}, stdout=subprocess.PIPE, text=True)
+        child.stdout.readline()
+        with open(os.environ["HEADRACE_RESULTS"] + "/pids.tmp", "w") as pids:
+            pids.write(f"{child.pid} {os.getpid()}")
+        os.rename(os.environ["HEADRACE_RESULTS"] + "/pids.tmp", os.environ["HEADRACE_RESULTS"] + "/pids")
+        time.sleep(600)
+    os._exit(0)
+while not os.path.exists(os.environ["HEADRACE_RESULTS"] + "/pids"):
+    time.sleep(0.02)
+"""
+
+SAVES_WHEN_TOLD_TO_STOP = """
+import os, pathlib, signal, sys, time
+results = pathlib.Path(os.environ["HEADRACE_RESULTS"])
+def save(*_):
+    (results / "last.ckpt").write_bytes(b"checkpoint")
+    sys.exit(0)
+signal.signal(signal.SIGTERM, save)
+(results / "first.ckpt").write_bytes(b"first")
+print("ready", flush=True)
+time.sleep(600)
+"""
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    return [sys.executable, "-c", code, *arguments]
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
 
 
 def test_a_good_life_is_ready_staged_started_done_and_leaving(node: AgentNode, s3: S3, bus: FakeBus) -> None:
     files = {"a.bin": b"a" * 1000, "deep/er/b é+%25.bin": b"b" * 70_000}
-    code = "import os,pathlib,json\nd=pathlib.Path(os.environ['HEADRACE_DATA'])\nprint('sees', sorted(str(p.relative_to(d)) for p in d.rglob('*') if p.is_file()))\npathlib.Path(os.environ['HEADRACE_RESULTS'],'m.txt').write_text('model')\nopen(os.environ['HEADRACE_PROGRESS'],'a').write(json.dumps({'step':3,'total':9,'loss':0.5})+'\\n')\n"
     node.start()
     bus.await_event("Node Ready")
     node.hand_in("stage", config(stage=stage_part(s3, files)))
     staged = bus.await_event("Dataset Staged", "Dataset Failed")
-    assert staged == {"files": 2, "bytes": 71_000, "digest": digest_of(files)}
-    node.hand_in("train", config(train=train_part(command=[sys.executable, "-c", code])))
+    node.hand_in("train", config(train=train_part(command=python(TRAINS_WELL))))
     done = bus.await_event("Job Done", "Job Failed")
-    assert done["files"] == 1, (done, node.output())
-    assert s3.get(RESULTS_BUCKET, "out/m.txt") == b"model"
     assert node.terminate() == 0
-    print(bus.kinds)
-    print(node.output())
-    assert bus.kinds[-1] == "Node Leaving"
+    assert staged == {"files": 2, "bytes": 71_000, "digest": digest_of(files)}
+    assert done == {"manifest": f"results/{NODE_ID}/manifest.json", "files": 1, "bytes": done["bytes"]}
+    seen = s3.json(RESULTS_BUCKET, "out/seen.json")
+    assert seen == {path: body.hex() for path, body in files.items()}
+    life = [kind for kind, _ in groupby(kind for kind in bus.kinds if kind != "Telemetry Sampled")]
+    assert life == json.loads(GOOD_LIFE.read_text())["storage and compute in one"]
+    assert bus.bodies("Job Progress") == [{"step": 3, "total_steps": 9, "metrics": {"loss": "0.5"}}]
+
+
+def test_a_command_that_fails_is_told_with_its_code_the_end_of_its_output_and_what_was_saved(
+    node: AgentNode, s3: S3, bus: FakeBus
+) -> None:
+    code = (
+        "import os; open(os.environ['HEADRACE_RESULTS'] + '/part', 'w').write('p'); print('what went wrong'); exit(3)"
+    )
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(code))))
+    failed = bus.await_event("Job Done", "Job Failed")
+    assert failed["reason"] == "the command ended with exit code 3"
+    assert (failed["exit_code"], failed["log_tail"]) == (
+        3,
+        "what went wrong\n[headrace] the command ended with exit code 3\n",
+    )
+    assert s3.json(RUN_BUCKET, PREFIX + failed["manifest"])["files"] == 1
+    assert s3.get(RESULTS_BUCKET, "out/part") == b"p"
+    assert s3.get(RUN_BUCKET, f"{PREFIX}logs/{NODE_ID}.log").decode() == failed["log_tail"]
+
+
+def test_a_command_that_dies_by_a_signal_is_told_with_the_signals_name(node: AgentNode, bus: FakeBus) -> None:
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python("import os; os.kill(os.getpid(), 11)"))))
+    failed = bus.await_event("Job Done", "Job Failed")
+    assert (failed["signal"], failed["reason"]) == ("SIGSEGV", "the command was ended by SIGSEGV")
+    assert "exit_code" not in failed
+
+
+def test_a_program_that_is_not_there_is_named_and_never_started(node: AgentNode, bus: FakeBus) -> None:
+    node.start()
+    node.hand_in("train", config(train=train_part(command=["torchrum", "train.py"])))
+    failed = bus.await_event("Job Done", "Job Failed")
+    assert "'torchrum' was not found on PATH" in failed["reason"]
+    assert not bus.bodies("Job Started")
+
+
+def test_nothing_is_left_of_a_job_that_forks_twice_drops_its_environment_and_ignores_sigterm(
+    node: AgentNode, s3: S3, bus: FakeBus
+) -> None:
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(ENDS_ONLY_WHEN_KILLED))))
+    bus.await_event("Job Done")
+    pids = [int(pid) for pid in s3.get(RESULTS_BUCKET, "out/pids").split()]
+    assert [pid for pid in pids if is_alive(pid)] == []
+    assert node.process
+    assert marked_processes() == [node.process.pid]
+
+
+def test_sigterm_stops_the_job_saves_what_it_saved_and_ends_the_agent_with_0(
+    node: AgentNode, s3: S3, bus: FakeBus
+) -> None:
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(SAVES_WHEN_TOLD_TO_STOP), stop_grace_seconds=20.0)))
+    await_true(lambda: s3.keys(RESULTS_BUCKET) == ["out/first.ckpt"], "the first checkpoint in S3 while the job runs")
+    assert node.terminate() == 0
+    failed = bus.await_event("Job Failed")
+    assert failed["reason"].startswith("the job was stopped: the agent was told to stop by a signal")
+    assert s3.keys(RESULTS_BUCKET) == ["out/first.ckpt", "out/last.ckpt"]
+    assert s3.json(RUN_BUCKET, PREFIX + failed["manifest"])["files"] == 2
+    assert bus.kinds[-2:] == ["Job Failed", "Node Leaving"]
+    assert marked_processes() == []
+
+
+def test_a_command_that_ignores_sigterm_is_killed_after_its_grace(node: AgentNode, s3: S3, bus: FakeBus) -> None:
+    code = "import signal,time; signal.signal(15, signal.SIG_IGN); print('deaf', flush=True); time.sleep(600)"
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(code), stop_grace_seconds=0.2)))
+    log = f"{PREFIX}logs/{NODE_ID}.log"
+    await_true(lambda: log in s3.keys(RUN_BUCKET) and s3.get(RUN_BUCKET, log) == b"deaf\n", "the log in S3")
+    assert node.terminate() == 0
+    assert bus.bodies("Job Failed")[0]["signal"] == "SIGKILL"
+
+
+def test_a_task_handed_in_twice_runs_once(node: AgentNode, bus: FakeBus) -> None:
+    given = config(train=train_part(command=python("print('once')")))
+    node.start()
+    node.hand_in("train", given)
+    bus.await_event("Job Done")
+    node.hand_in("train", given)
+    again = node.command("train")
+    assert "was handed in before; it runs once" in again.stdout
+    node.terminate()
+    assert bus.kinds.count("Job Started") == 1
+
+
+def test_every_argument_arrives_byte_for_byte(node: AgentNode, s3: S3, bus: FakeBus) -> None:
+    hostile = [
+        "a b",
+        "'",
+        '"',
+        "$(touch pwned)",
+        "`id`",
+        "; rm -rf .",
+        "\n\t",
+        "\\",
+        "*",
+        "${HOME}",
+        "é日本",
+        "",
+        "--x=%s|&",
+    ]
+    code = "import json,os,sys; open(os.environ['HEADRACE_RESULTS'] + '/argv', 'w').write(json.dumps(sys.argv[1:]))"
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(code, *hostile))))
+    bus.await_event("Job Done")
+    assert s3.json(RESULTS_BUCKET, "out/argv") == hostile
+    assert not (node.folder / "work" / "pwned").exists()
+
+
+def test_the_job_sees_neither_the_agents_keys_nor_its_node_file(node: AgentNode, s3: S3, bus: FakeBus) -> None:
+    code = "import json,os; open(os.environ['HEADRACE_RESULTS'] + '/env', 'w').write(json.dumps(dict(os.environ)))"
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(code), variables={"EPOCHS": "3"})))
+    bus.await_event("Job Done")
+    node.terminate()
+    seen = s3.json(RESULTS_BUCKET, "out/env")
+    assert seen["EPOCHS"] == "3"
+    assert seen["HEADRACE_NODE_RANK"] == "0"
+    assert [name for name in seen if name.startswith("AWS_") or name == "HEADRACE_NODE_FILE"] == []
+    said = (
+        json.dumps(bus.details)
+        + node.output()
+        + s3.get(RUN_BUCKET, f"{PREFIX}results/{NODE_ID}/manifest.json").decode()
+    )
+    assert SECRET not in said
+
+
+def test_the_deadline_stops_the_job_and_the_agent(node: AgentNode, bus: FakeBus) -> None:
+    node.deadline_at = datetime.now(UTC) + timedelta(seconds=3)
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(600)"))))
+    assert node.process
+    assert node.process.wait(40) == 0
+    assert bus.kinds[-2:] == ["Job Failed", "Node Leaving"]
+    assert bus.bodies("Node Leaving")[0]["reason"].startswith("the deadline ")
+    assert marked_processes() == []
+
+
+def test_a_second_agent_in_the_same_folder_refuses_to_start(node: AgentNode, bus: FakeBus) -> None:
+    node.start()
+    bus.await_event("Node Ready")
+    second = node.command("serve")
+    assert second.returncode == 1
+    assert "another agent" in second.stderr
+
+
+def test_an_agent_that_waits_for_its_identity_still_leaves_when_told(node: AgentNode, bus: FakeBus) -> None:
+    node.start()
+    bus.await_event("Node Ready")
+    node.kill()
+    lonely = AgentNode(node.folder.parent / "lonely", node.s3, bus)
+    lonely.write_node_file()
+    node.s3.put(RUN_BUCKET, f"{PREFIX}nodes/{NODE_ID}/identity.json", "{not json")
+    lonely.start_without_identity()
+    await_true(lambda: "cannot read the identity" in lonely.output(), "the agent to look for its identity")
+    assert lonely.terminate() == 0
+
+
+def test_after_kill_9_a_new_agent_ends_the_job_saves_its_results_and_counts_on(
+    node: AgentNode, s3: S3, bus: FakeBus
+) -> None:
+    code = (
+        "import os,time; open(os.environ['HEADRACE_RESULTS'] + '/kept', 'w').write(str(os.getpid()));"
+        "print('before', flush=True); time.sleep(600)"
+    )
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(code))))
+    await_true(lambda: s3.keys(RESULTS_BUCKET) == ["out/kept"], "the job's result")
+    pid = int(s3.get(RESULTS_BUCKET, "out/kept"))
+    node.kill()
+    assert is_alive(pid)
+    node.start()
+    failed = bus.await_event("Job Failed")
+    assert failed["reason"] == "the agent died while the job ran, so the job was ended"
+    assert "before" in failed["log_tail"]
+    assert s3.json(RUN_BUCKET, PREFIX + failed["manifest"])["files"] == 1
+    assert not is_alive(pid)
+    node.terminate()
+    sequences = sorted({detail["sequence"] for _, detail in bus.details})
+    assert sequences == list(range(1, len(sequences) + 1))
+
+
+def test_after_kill_9_staging_goes_on_and_completes(node: AgentNode, s3: S3, bus: FakeBus) -> None:
+    files = {f"{number:03d}.bin": os.urandom(1000) for number in range(300)}
+    node.start()
+    node.hand_in("stage", config(stage=stage_part(s3, files, progress_seconds=0.1)))
+    bus.await_event("Dataset Progress")
+    node.kill()
+    node.start()
+    staged = bus.await_event("Dataset Staged", "Dataset Failed")
+    assert staged == {"files": 300, "bytes": 300_000, "digest": digest_of(files)}
+
+
+@pytest.mark.parametrize("kind", ["stage", "train"])
+def test_a_task_without_its_part_in_the_configuration_is_refused_at_once(node: AgentNode, kind: str) -> None:
+    node.write_node_file()
+    node.give_config(config())
+    refused = node.command(kind)
+    assert refused.returncode == 1
+    assert f"config.json has no part '{kind}'" in refused.stderr

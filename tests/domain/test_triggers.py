@@ -145,4 +145,4 @@ def test_every_run_id_is_valid_and_begins_with_the_name(name: str, dedupe_key: s
 
 
 def test_the_run_id_is_the_same_for_the_same_trigger() -> None:
-    assert run_id_for("digits", "upload:x") == run_id_for("digits", "upload:x") == "digits-0d3ff1d8f0"
+    assert run_id_for("digits", "upload:x") == run_id_for("digits", "upload:x") == "digits-fc9c5782cb"

@@ -51,7 +51,7 @@ class Recorded:
     def stop(self, run_id: str, node_id: str) -> None:
         self.running.discard((run_id, node_id))
 
-    def present(self) -> frozenset[tuple[str, str]]:
+    def present(self, expected: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:  # noqa: ARG002
         return frozenset(self.running)
 
 
@@ -158,6 +158,25 @@ def test_a_node_that_ended_by_itself_is_terminated(fleets: LocalFleets, driver: 
     fleets.launch(launch_request("job-1"))
     driver.running.clear()
     assert [one.life for one in fleets.list_nodes("job-1")] == ["terminated"]
+
+
+def test_a_node_thought_dead_that_still_runs_is_ended_again(fleets: LocalFleets, driver: Recorded) -> None:
+    (node,) = fleets.launch(launch_request("job-1")).nodes
+    driver.running.clear()
+    assert [one.life for one in fleets.list_nodes("job-1")] == ["terminated"]
+    driver.running.add(("job-1", node.node_id))
+    assert [one.life for one in fleets.list_nodes("job-1")] == ["stopping"]
+    assert driver.running == set()
+    assert [one.life for one in fleets.list_nodes("job-1")] == ["terminated"]
+
+
+def test_a_node_is_never_thought_dead_in_its_first_moment(tmp_path: Path, clock: StandingClock) -> None:
+    driver = process_nodes(tmp_path)
+    with closing(LocalFleets(None, driver, clock, Random(1), Faults())) as fleets:
+        for number in range(10):
+            result = fleets.launch(launch_request(f"{RUN}-{number}", token=str(number)))
+            assert [node.life for node in result.nodes] == ["running"]
+    driver.close()
 
 
 def test_a_node_that_cannot_start_is_a_fault(fleets: LocalFleets, driver: Recorded) -> None:

@@ -23,6 +23,7 @@ from headrace.local.asl.api_errors import (
     ValidationException,
 )
 from headrace.local.interpreter import Interpreter, compile_machine
+from headrace.local.loop import SimulationDeadlock
 
 from tests.local.asl.scripted import START, World, machine
 
@@ -318,6 +319,41 @@ def test_an_execution_may_stop_itself_from_within_a_task() -> None:
     found = world.run({})
     assert (found.status, found.cause) == ("ABORTED", "from within")
     assert world.interpreter.history(found.arn)[-1]["type"] == "ExecutionAborted"
+    world.close()
+
+
+def test_what_a_stopped_execution_was_about_to_record_is_not_in_its_history() -> None:
+    world = World({"main": machine({"P": {"Type": "Pass", "End": True}})})
+    arn = "arn:aws:states:local:000000000000:execution:main:case"
+
+    def stop_on_entry(event: dict[str, Any]) -> None:
+        if event["type"] == "PassStateEntered":
+            world.interpreter.stop_execution(arn)
+
+    world.interpreter._executions._log = stop_on_entry
+    assert world.run({}).status == "ABORTED"
+    kinds = [event["type"] for event in world.interpreter.history(arn)]
+    assert kinds == ["ExecutionStarted", "PassStateEntered", "ExecutionAborted"]
+    world.close()
+
+
+def test_a_stop_comes_in_between_the_states_of_a_loop_that_never_waits() -> None:
+    world = World({"main": machine({"C": {"Type": "Choice", "Choices": [{"Condition": True, "Next": "C"}]}})})
+    arn = world.interpreter.start_execution("main", "x", {})
+    world.loop.call_later(0, world.interpreter.stop_execution, arn)
+    assert world.loop.run_until_complete(world.interpreter.wait(arn)).status == "ABORTED"
+    assert len(world.interpreter.history(arn)) < 1000
+    world.close()
+
+
+def test_a_closed_execution_leaves_no_timer_behind() -> None:
+    world = World(
+        {"main": machine(_TOKEN | {"T": _TOKEN["T"] | {"HeartbeatSeconds": 500}}, 9000)}, {"F": [{"return": {}}]}
+    )
+    world.loop.call_later(5, lambda: world.interpreter.send_task_success(world.tokens[0], {}))
+    world.run({})
+    with pytest.raises(SimulationDeadlock, match="2030-01-01T00:00:05"):
+        world.loop.run_until_complete(world.loop.create_future())
     world.close()
 
 

@@ -59,7 +59,8 @@ def test_every_entry_must_match(start: Start) -> None:
     both = start(HEADRACE_RUN=RUN, HEADRACE_NODE="i-1")
     start(HEADRACE_RUN=RUN, HEADRACE_NODE="i-10")
     assert set(marked_processes({"HEADRACE_RUN": RUN, "HEADRACE_NODE": "i-1"})) == {both.pid}
-    assert {(RUN, "i-1"), (RUN, "i-10")} <= present_nodes()
+    expected = frozenset({(RUN, "i-1"), (RUN, "i-10")})
+    assert expected <= present_nodes(expected)
 
 
 def test_a_double_fork_hides_nothing(start: Start) -> None:
@@ -78,6 +79,13 @@ def test_a_process_that_keeps_forking_is_caught(start: Start) -> None:
     start(sys.executable, "-c", runner, HEADRACE_RUN=RUN)
     assert kill_marked({"HEADRACE_RUN": RUN})
     assert marked_processes({"HEADRACE_RUN": RUN}) == {}
+
+
+def test_a_process_that_keeps_becoming_another_program_is_seen(start: Start) -> None:
+    again = "import os, sys; os.execv(sys.executable, sys.orig_argv)"
+    start(sys.executable, "-S", "-E", "-c", again, HEADRACE_RUN=RUN, HEADRACE_NODE="i-1")
+    expected = frozenset({(RUN, "i-1")})
+    assert all(expected <= present_nodes(expected) for _ in range(100))
 
 
 def test_the_process_that_looks_is_never_found(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -29,6 +29,8 @@ NODE = Node(
     launched_at=datetime(2026, 11, 30, tzinfo=UTC),
 )
 
+IT = frozenset({(RUN, "i-1")})
+
 
 @pytest.fixture
 def nodes(tmp_path: Path) -> Iterator[ProcessNodes]:
@@ -67,7 +69,7 @@ def test_the_agent_finds_its_marks_and_its_file(nodes: ProcessNodes, tmp_path: P
 
 def test_a_started_node_is_present_and_has_an_agent(nodes: ProcessNodes) -> None:
     nodes.start(NODE, launch_request(RUN))
-    assert (RUN, "i-1") in nodes.present()
+    assert nodes.present(IT) >= IT
     assert nodes.has_agent(RUN, "i-1")
     assert not nodes.has_agent(RUN, "i-2")
 
@@ -77,7 +79,7 @@ def test_stopping_asks_the_agent_first(nodes: ProcessNodes) -> None:
     wait_until((nodes.folder(RUN, "i-1") / "ready").exists)
     nodes.stop(RUN, "i-1")
     nodes.stop(RUN, "i-1")
-    wait_until(lambda: (RUN, "i-1") not in nodes.present())
+    wait_until(lambda: not nodes.present(IT) & IT)
     assert not nodes.has_agent(RUN, "i-1")
 
 
@@ -93,7 +95,7 @@ def test_an_agent_that_died_is_noticed(nodes: ProcessNodes) -> None:
     nodes.start(NODE, launch_request(RUN))
     os.kill(agent_pid(nodes), signal.SIGKILL)
     wait_until(lambda: not nodes.has_agent(RUN, "i-1"))
-    assert (RUN, "i-1") not in nodes.present()
+    assert not nodes.present(IT) & IT
 
 
 def test_an_agent_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:

@@ -117,13 +117,12 @@ def test_a_key_that_cannot_be_a_file_is_refused_and_nothing_is_written(
     assert not (folder.parent / "escaped").exists()
 
 
-@pytest.mark.parametrize("key", ["n" * 300, "new\nline"])
-def test_a_name_that_the_server_cannot_store_is_an_error_and_never_an_object(tmp_path: Path, key: str) -> None:
+def test_a_name_longer_than_the_file_system_takes_is_an_error_and_never_an_object(tmp_path: Path) -> None:
     with running_s3(tmp_path) as s3:
         with pytest.raises(ClientError, match="InternalError"):
-            s3.objects.put("results", key, b"1")
+            s3.objects.put("results", "n" * 300, b"1")
         with pytest.raises(ObjectMissing):
-            s3.objects.get("results", key)
+            s3.objects.get("results", "n" * 300)
 
 
 def test_pages_are_in_key_order_across_folders(s3: RunningS3, folder: Path) -> None:

@@ -17,7 +17,10 @@ def log_files(home: Path, run_id: str) -> dict[str, Path]:
 
 @dataclass
 class LogTail:
-    """Remembers how far each log was read. Logs are replaced as a whole while they grow, so each look reads on."""
+    """Remembers how far each log was read; logs are replaced as a whole while they grow.
+
+    With `node_id`, only machines whose id begins so are read.
+    """
 
     home: Path
     run_id: str
@@ -31,7 +34,7 @@ class LogTail:
         """
         gained = []
         for node_id, path in log_files(self.home, self.run_id).items():
-            if self.node_id not in {None, node_id}:
+            if not node_id.startswith(self.node_id or ""):
                 continue
             body = _whole_lines(_body(path), is_last=is_last)
             before = self._read.get(node_id, b"")

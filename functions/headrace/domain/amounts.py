@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 _STEPS = ((10**15, "PB"), (10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB"))
+_ROUNDS_UP = 0.9995
+"""From this share of a unit on, three digits say one of it."""
 _MINUTE_S, _HOUR_S = 60, 3600
 
 
 def bytes_text(amount: float) -> str:
     """Return bytes as people read them, such as `211 TB`."""
     for size, unit in _STEPS:
-        if amount >= size:
+        if amount >= size * _ROUNDS_UP:
             return f"{amount / size:.3g} {unit}" if amount < 1000 * size else f"{amount / size:,.0f} {unit}"
     return f"{amount:.0f} bytes"
 

@@ -8,6 +8,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, Protocol
 
 from headrace.domain.dataset import DatasetFile
+from headrace.domain.demand import stored_bytes
 
 MAX_PATH_BYTES = 4_000
 MAX_COMPONENT_BYTES = 255
@@ -44,19 +45,19 @@ class OpenKeys(NamedTuple):
 
 
 def assign(files: Iterable[DatasetFile], volumes: int) -> list[list[DatasetFile]]:
-    """Return the files of each volume, balanced by bytes and then by number, the same for the same files.
+    """Return the files of each volume, balanced by the bytes they occupy, the same for the same files.
 
-    Largest first onto the least loaded volume (Graham's LPT rule): no volume holds more than the mean plus the
-    largest file. Raises ValueError for less than one volume.
+    Largest first onto the least loaded volume: none holds more than the mean and the largest file less its own mean
+    (Graham 1969), which the plan counts on. Raises ValueError for less than one volume.
     """
     if volumes < 1:
         raise ValueError(f"files need at least one volume, asked for {volumes}")
     shares: list[list[DatasetFile]] = [[] for _ in range(volumes)]
-    loads = [(0, 0, index) for index in range(volumes)]
+    loads = [(0, index) for index in range(volumes)]
     for file in sorted(files, key=lambda one: (-one.bytes, one.path)):
-        load, count, index = loads[0]
+        load, index = loads[0]
         shares[index].append(file)
-        heapq.heapreplace(loads, (load + file.bytes, count + 1, index))
+        heapq.heapreplace(loads, (load + stored_bytes(file.bytes, 1), index))
     return [sorted(share, key=lambda one: one.path) for share in shares]
 
 

@@ -5,12 +5,12 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
-from typing import Literal
+from typing import Literal, NamedTuple
 
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.dataset import DatasetSummary
-from headrace.domain.demand import Need, capacity_bytes
+from headrace.domain.demand import Need, capacity_bytes, stored_bytes
 from headrace.domain.fleets import ComputeFleet, StorageOffer, nic_share
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import StorageKind
@@ -36,16 +36,13 @@ class Candidate:
     """Nodes that would do if the job asked for no number of them."""
     nodes_for_rate: int = 0
     shape: Shape = "spread"
+    volumes: int = 0
+    """File systems that the data set is divided over on a fleet."""
 
     @property
     def copies(self) -> int:
         """How many times the data set is held."""
         return 2 if self.kind == "fleet" and self.job.resilience == "mirror" else 1
-
-    @property
-    def striped_volumes(self) -> int:
-        """How many volumes share all nodes in the striped shape."""
-        return striped_volumes(self.dataset, self.storage_nodes)
 
     @property
     def storage_usd_per_hour(self) -> float:
@@ -88,27 +85,42 @@ def fleet_candidates(
         if isinstance(found, str):
             reject(f"storage: {found}", offer.machine.name)
             continue
-        nodes, least, for_rate, shape = found
-        yield Candidate(job, dataset, need, compute, "fleet", offer, nodes, least, for_rate, shape)
+        yield Candidate(
+            job=job,
+            dataset=dataset,
+            need=need,
+            compute=compute,
+            kind="fleet",
+            storage=offer,
+            storage_nodes=found.nodes,
+            least_nodes=found.least,
+            nodes_for_rate=found.for_rate,
+            shape=shape_of(dataset, found.nodes),
+            volumes=found.volumes,
+        )
 
 
-def smallest_fleet(
-    job: JobSpec, dataset: DatasetSummary, need: Need, offer: StorageOffer
-) -> tuple[int, int, int, Shape] | str:
-    """Return nodes, the least that would do, those for the rate alone, and the shape; or why the type cannot do it."""
+class Size(NamedTuple):
+    """How large a storage fleet is: its nodes, the least that would do, those for the rate alone, and its volumes."""
+
+    nodes: int
+    least: int
+    for_rate: int
+    volumes: int
+
+
+def smallest_fleet(job: JobSpec, dataset: DatasetSummary, need: Need, offer: StorageOffer) -> Size | str:
+    """Return the size of the smallest fleet of this type that will do, or why there is none."""
     copies = 2 if job.resilience == "mirror" else 1
     limit = job.storage_nodes or calibration.STORAGE_NODES_MAX
     for_rate = math.ceil(need.total.read_bytes_per_s / offer.served_bytes_per_s)
     for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
-    for nodes in range(max(for_rate, for_bytes, copies), limit + 1):
-        shape = shape_of(dataset, nodes)
-        if holds(dataset, copies, offer, nodes, shape):
-            asked = job.storage_nodes or nodes
-            final = shape_of(dataset, asked)
-            return (asked, nodes, for_rate, final) if holds(dataset, copies, offer, asked, final) else _too_small(limit)
-    if for_rate > limit:
-        return f"{limit} nodes serve less than the job reads"
-    return _too_small(limit)
+    for least in range(max(for_rate, for_bytes, copies), limit + 1):
+        if volumes_that_hold(dataset, copies, offer, least):
+            nodes = job.storage_nodes or least
+            volumes = volumes_that_hold(dataset, copies, offer, nodes)
+            return Size(nodes, least, for_rate, volumes) if volumes else _too_small(limit)
+    return f"{limit} nodes serve less than the job reads" if for_rate > limit else _too_small(limit)
 
 
 def _too_small(limit: int) -> str:
@@ -121,21 +133,26 @@ def shape_of(dataset: DatasetSummary, nodes: int) -> Shape:
     return "striped" if is_huge and nodes > 1 and dataset.largest_bytes * nodes > dataset.bytes else "spread"
 
 
-def striped_volumes(dataset: DatasetSummary, nodes: int) -> int:
-    """Return how many volumes share all nodes in the striped shape: no more than there are files."""
-    return max(1, min(nodes, dataset.files, calibration.STRIPED_VOLUMES_MAX))
+def volumes_that_hold(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int) -> int:
+    """Return over how many volumes the data set is best divided; 0 when these nodes do not hold it.
 
-
-def holds(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int, shape: Shape) -> bool:
-    """Tell whether the SSDs hold the data set, counting the worst balance that assignment can give.
-
-    Largest-first assignment loads no volume beyond the mean plus the largest file (Graham 1969).
+    Spread volumes are one per node. Striped ones are as many as can be filled at once and hold their files.
     """
-    volumes = nodes if shape == "spread" else striped_volumes(dataset, nodes)
-    fullest = math.ceil(dataset.bytes / volumes) + (dataset.largest_bytes if volumes > 1 else 0)
-    needed = capacity_bytes(fullest, math.ceil(dataset.files / volumes), 1)
-    offered = offer.machine.ssd_bytes * nodes // volumes
-    return copies * needed <= offered
+    if shape_of(dataset, nodes) == "spread":
+        return nodes if _hold(dataset, copies, offer, nodes, nodes) else 0
+    most = max(1, min(nodes, dataset.files, calibration.STRIPED_VOLUMES_MAX))
+    return next((count for count in range(most, 0, -1) if _hold(dataset, copies, offer, nodes, count)), 0)
+
+
+def _hold(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int, volumes: int) -> bool:
+    """Tell whether so many equal volumes hold the data set however its files fall.
+
+    Largest-first assignment loads no volume beyond the mean and the largest file less its own mean (Graham 1969).
+    """
+    total, largest = stored_bytes(dataset.bytes, dataset.files), stored_bytes(dataset.largest_bytes, 1)
+    fullest = math.ceil((total + largest * (volumes - 1)) / volumes)
+    needed = capacity_bytes(fullest, 0, 1)
+    return copies * needed <= offer.machine.ssd_bytes * nodes // volumes
 
 
 def local_candidate(

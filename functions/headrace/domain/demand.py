@@ -69,8 +69,13 @@ def need_of(
 
 def capacity_bytes(data_bytes: int, files: int, volumes: int) -> int:
     """Return the bytes of SSD that files need on so many XFS volumes, with headroom (see `calibration`)."""
-    kept = math.ceil(data_bytes * calibration.CAPACITY_MARGIN)
-    return kept + files * calibration.FILE_OVERHEAD_BYTES + volumes * calibration.VOLUME_OVERHEAD_BYTES
+    kept = math.ceil(stored_bytes(data_bytes, files) * calibration.CAPACITY_MARGIN)
+    return kept + volumes * calibration.VOLUME_OVERHEAD_BYTES
+
+
+def stored_bytes(data_bytes: int, files: int) -> int:
+    """Return the bytes that files occupy with their last blocks and inodes."""
+    return data_bytes + files * calibration.FILE_OVERHEAD_BYTES
 
 
 def per_accelerator(job: JobSpec, machine: MachineType) -> Demand:

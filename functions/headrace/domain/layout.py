@@ -51,7 +51,7 @@ def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     offer, nodes = candidate.storage, candidate.storage_nodes
     if offer is None:
         return ()
-    count = candidate.striped_volumes
+    count = candidate.volumes
     members = tuple(range(nodes))
     return tuple(
         VolumePlan(

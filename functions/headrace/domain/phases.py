@@ -70,7 +70,7 @@ def staging(candidate: Candidate) -> Staging:
     """
     dataset = candidate.dataset
     machine, nodes = _copier(candidate)
-    each = _hydrators(candidate, nodes)
+    each = candidate.volumes or 1
     node_bytes = candidate.copies * math.ceil(dataset.bytes / each)
     crosses = any(one.region not in (None, candidate.job.region) for one in candidate.job.data)
     nic = cross_region_rate(machine) if crosses else nic_share(machine)
@@ -86,13 +86,6 @@ def _copier(candidate: Candidate) -> tuple[MachineType, int]:
     if candidate.storage is not None:
         return candidate.storage.machine, candidate.storage_nodes
     return candidate.compute.machine, candidate.compute.count
-
-
-def _hydrators(candidate: Candidate, nodes: int) -> int:
-    """Return over how many nodes one copy of the data set is divided."""
-    if candidate.kind == "local":
-        return 1
-    return nodes if candidate.shape == "spread" else candidate.striped_volumes
 
 
 def cross_region_rate(machine: MachineType) -> float:

@@ -38,8 +38,8 @@ class NodeDriver(Protocol):
         """Begin to end the node and return at once; safe to repeat."""
         ...
 
-    def present(self) -> frozenset[tuple[str, str]]:
-        """Return (run id, node id) of every node of which anything still runs."""
+    def present(self, expected: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return (run id, node id) of every node of which anything runs; certain of those expected."""
         ...
 
 
@@ -85,23 +85,26 @@ class LocalFleets:
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
         """Return every node of the run, or of all runs, in launch order; terminated ones for another hour."""
-        now = self._clock.now()
-        listed = self._table.nodes(run_id, ended_after=now - LISTED_AFTER_END)
-        if any(node.life in ("running", "stopping") for node in listed):
-            # Rows first, processes second: a node said to run had its process before we looked for it.
-            present = self._driver.present()
-            listed = tuple(self._confirmed(node, present) for node in listed)
-        return listed
+        listed = self._table.nodes(run_id, ended_after=self._clock.now() - LISTED_AFTER_END)
+        # Rows first, processes second: a node said to run had its process before we looked for it.
+        expected = frozenset((node.run_id, node.node_id) for node in listed if node.life in ("running", "stopping"))
+        present = self._driver.present(expected)
+        return tuple(self._confirmed(node, (node.run_id, node.node_id) in present) for node in listed)
 
     def close(self) -> None:
         """Close the table; nodes live on."""
         self._table.close()
 
-    def _confirmed(self, node: Node, present: frozenset[tuple[str, str]]) -> Node:
-        if node.life not in ("running", "stopping") or (node.run_id, node.node_id) in present:
-            return node
-        self._table.move(node.node_id, ("running", "stopping"), "terminated", self._clock.now())
-        return replace(node, life="terminated")
+    def _confirmed(self, node: Node, is_present: bool) -> Node:
+        """Return the node with the life that its processes show; one thought dead that is not is ended again."""
+        if node.life in ("running", "stopping") and not is_present:
+            self._table.move(node.node_id, ("running", "stopping"), "terminated", self._clock.now())
+            return replace(node, life="terminated")
+        if node.life == "terminated" and is_present:
+            self._table.move(node.node_id, ("terminated",), "stopping")
+            self._driver.stop(node.run_id, node.node_id)
+            return replace(node, life="stopping")
+        return node
 
     def _draw(self, request: LaunchRequest) -> Launch:
         places, faults = _places(request, self._faults)

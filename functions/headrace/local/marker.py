@@ -5,13 +5,19 @@ from __future__ import annotations
 import os
 import select
 import signal
+import threading
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+
+from headrace.local.owner import owner_of
 
 RUN, NODE, OWNER = "HEADRACE_RUN", "HEADRACE_NODE", "HEADRACE_OWNER"
 PROC = Path("/proc")
 MAX_LOOKS = 50
 DYING_MS = 1000
+BETWEEN_LOOKS_SECONDS = 0.05
+CERTAIN_LOOKS = 4
+"""A process that does nothing but become another program escaped 1 look in 100; see `present_nodes`."""
 
 
 def environment_of(pid: int) -> dict[str, str]:
@@ -30,12 +36,25 @@ def marked_processes(marks: Mapping[str, str]) -> dict[int, dict[str, str]]:
     return {pid: environment for pid, environment in found.items() if marks.items() <= environment.items()}
 
 
-def present_nodes() -> frozenset[tuple[str, str]]:
+def present_nodes(expected: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
     """Return (run id, node id) of every node that has a process.
 
-    Two looks are joined: a process whose parent forks and ends during one look can escape it.
+    While an expected one is missing, more looks with pauses between them are joined: a process shows no environment
+    for a moment while it becomes another program, and one whose parent forks and ends can escape a look.
     """
-    return frozenset(_nodes_seen()) | frozenset(_nodes_seen())
+    seen = frozenset(_nodes_seen())
+    for _ in range(CERTAIN_LOOKS - 1):
+        if expected <= seen:
+            break
+        threading.Event().wait(BETWEEN_LOOKS_SECONDS)
+        seen |= frozenset(_nodes_seen())
+    return seen
+
+
+def await_marks(pid: int, marks: Mapping[str, str]) -> None:
+    """Return once a process just started shows these entries, or has ended."""
+    while not marks.items() <= environment_of(pid).items() and owner_of(pid) is not None:
+        threading.Event().wait(0.001)
 
 
 def signal_marked(number: signal.Signals, marks: Mapping[str, str]) -> int:
@@ -44,7 +63,7 @@ def signal_marked(number: signal.Signals, marks: Mapping[str, str]) -> int:
 
 
 def kill_marked(marks: Mapping[str, str]) -> bool:
-    """Kill every process that has exactly these entries, until two looks in a row find none.
+    """Kill every process that has exactly these entries, until looks in a row, with pauses, find none.
 
     Return False when some are left: a process that waits for a broken disk cannot be killed.
     """
@@ -54,8 +73,10 @@ def kill_marked(marks: Mapping[str, str]) -> bool:
     for _ in range(MAX_LOOKS):
         killed = [signal_process(pid, signal.SIGKILL, marks, DYING_MS) for pid in marked_processes(marks)]
         quiet_looks = 0 if killed else quiet_looks + 1
-        if quiet_looks == 2:  # noqa: PLR2004 - see present_nodes
+        if quiet_looks == CERTAIN_LOOKS:
             return True
+        if not killed:
+            threading.Event().wait(BETWEEN_LOOKS_SECONDS)
     return False
 
 

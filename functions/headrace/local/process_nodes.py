@@ -56,7 +56,7 @@ class ProcessNodes:
         return {**self._environment, **marks}
 
     def start(self, node: Node, request: LaunchRequest) -> None:
-        """Write the node's file and start its agent. Raises OSError."""
+        """Write the node's file and start its agent; return once its marks can be seen. Raises OSError."""
         folder = self.folder(node.run_id, node.node_id)
         (folder / "log").mkdir(parents=True, exist_ok=True)
         (folder / "node.json").write_text(json.dumps(self._node_file(node, request), indent=1))
@@ -70,6 +70,7 @@ class ProcessNodes:
                 stderr=log,
                 start_new_session=True,
             )
+        marker.await_marks(process.pid, self._marks(node.run_id, node.node_id))
         (folder / "agent.pid").write_text(owner_of(process.pid) or "")
         with self._lock:
             self._agents[node.run_id, node.node_id] = process
@@ -88,10 +89,10 @@ class ProcessNodes:
                 self._ask(run_id, node_id)
                 thread.start()
 
-    def present(self) -> frozenset[tuple[str, str]]:
-        """Return (run id, node id) of every node that still has a process, of whatever process it was started."""
+    def present(self, expected: frozenset[tuple[str, str]]) -> frozenset[tuple[str, str]]:
+        """Return (run id, node id) of every node that has a process, whoever started it; certain of those expected."""
         self._reap()
-        return marker.present_nodes()
+        return marker.present_nodes(expected)
 
     def close(self) -> None:
         """End every node that was started here, and wait for it: without this process they serve nobody."""
@@ -111,11 +112,27 @@ class ProcessNodes:
         marks, patience = self._marks(run_id, node_id), threading.Event()
         for _ in range(max(1, round(self._stop_grace_seconds / REAP_SECONDS))):
             patience.wait(REAP_SECONDS)
-            self._reap()
-            if not marker.marked_processes(marks):
+            if (run_id, node_id) not in self._own() and not marker.marked_processes(marks):
                 break
+        self._kill_own(run_id, node_id)
         marker.kill_marked(marks)
         self._reap()
+
+    def _own(self) -> frozenset[tuple[str, str]]:
+        """Return the nodes whose agent was started here and lives.
+
+        A process that was started a moment ago shows no environment yet, so its marks alone would miss it.
+        """
+        self._reap()
+        with self._lock:
+            return frozenset(self._agents)
+
+    def _kill_own(self, run_id: str, node_id: str) -> None:
+        with self._lock:
+            agent = self._agents.get((run_id, node_id))
+        if agent is not None:
+            agent.kill()
+            agent.wait()
 
     def _reap(self) -> None:
         """Collect agents that ended, so that none stays as a zombie."""

@@ -29,9 +29,9 @@ class S3Endpoint:
 
     A long directory cache makes that speed (a cache of 0 s costs 350 ms per put), so while the endpoint runs all
     writes to a served folder go through it. It ignores If-None-Match and If-Match; it refuses keys with `//`, `.` or
-    `..` segments or a leading `/` with 400. A name with a newline, or longer than the file system takes, is answered
-    with 500, cannot be read, and yet shows in listings, without an ETag. A listing carries the MD5 of each file as its
-    ETag, so listing a data set reads it.
+    `..` segments or a leading `/` with 400. A name longer than the file system takes is answered with 500, cannot be
+    read, and yet shows in listings, without an ETag; a control character in the name of a file shows as its picture
+    (a newline as U+240A). A listing carries the MD5 of each file as its ETag, so listing a data set reads it.
     """
 
     def __init__(self, folder: Path, entropy: Entropy, environment: Mapping[str, str]) -> None:

@@ -124,14 +124,14 @@ def _follow(path: tuple[str, ...], scope: Scope) -> Json:
     """Return what a path through objects leads to, or _NOT_PLAIN where JSONata's own rules begin.
 
     Nearly every expression of a machine is such a path, and a simulation evaluates them by the
-    million; arrays, numbers with a fraction and absence are left to the engine.
+    million; a way through an array, a number with a fraction and absence are left to the engine.
     """
     value: Json = {"states": scope.states}.get(path[0], scope.variables.get(path[0], _NOT_PLAIN))
     for name in path[1:]:
         if not isinstance(value, dict) or name not in value:
             return _NOT_PLAIN
         value = value[name]
-    return value if isinstance(value, str | int | dict) or value is None else _NOT_PLAIN
+    return value if isinstance(value, str | int | dict | list) or value is None else _NOT_PLAIN
 
 
 def _unused(*_arguments: Json) -> Json:

@@ -160,8 +160,6 @@ class Attempt:
         check_size(text, f"The state/task '{self._task.resource}' returned a result")
 
     def _record_failure(self, failure: StateFailure) -> None:
-        if failure.error == RUNTIME:
-            return
         kind = "TaskTimedOut" if failure.error == "States.Timeout" and failure.cause is None else "TaskFailed"
         self._record(kind, error=failure.error, **({} if failure.cause is None else {"cause": failure.cause}))
 

@@ -109,8 +109,7 @@ class Visit:
         total = sum((self.execution.variable_bytes | sizes).values())
         if sum(sizes.values()) > VARIABLE_BYTES or total > ALL_VARIABLES_BYTES:
             raise StateFailure(DATA_LIMIT, f"The variables of state '{self.state.name}' exceed the service limit.")
-        # A new mapping, since scopes made before still hold the old one.
-        self.execution.variables = self.execution.variables | assigned
+        self.execution.variables |= assigned
         self.execution.variable_bytes |= sizes
         return texts
 
