@@ -287,9 +287,11 @@ class AgentNode:
         )
 
     def hand_in(self, kind: str, given: dict[str, Any]) -> None:
+        """Configure the node and hand the task in, as the documents do one after the other."""
         self.give_config(given)
-        done = self.command(kind)
-        assert done.returncode == 0, done.stderr
+        for command in ("configure", kind):
+            done = self.command(command)
+            assert done.returncode == 0, done.stderr
 
     def terminate(self) -> int:
         """Ask the daemon to leave. Return its exit code."""

@@ -226,9 +226,10 @@ def test_the_job_sees_neither_the_agents_keys_nor_its_node_file(node: AgentNode,
 
 
 def test_the_deadline_stops_the_job_and_the_agent(node: AgentNode, bus: FakeBus) -> None:
-    node.deadline_at = datetime.now(UTC) + timedelta(seconds=3)
-    node.start()
+    node.write_node_file()
     node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(600)"))))
+    node.deadline_at = datetime.now(UTC) + timedelta(seconds=4)
+    node.start()
     assert node.process
     assert node.process.wait(40) == 0
     assert bus.kinds[-2:] == ["Job Failed", "Node Leaving"]

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
+import pytest
 from headrace.domain.catalog import Catalog, MachineType, PriceList, Workload
 from headrace.domain.dataset import DatasetSummary
+from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
+from headrace.domain.planner import plan
 
 GB = 10**9
 TB = 10**12
@@ -72,3 +75,19 @@ def dataset(total_bytes: int = 100 * GB, files: int = 1_000, largest_bytes: int 
     """Return a data set of equal files."""
     largest = largest_bytes if largest_bytes is not None else -(-total_bytes // max(1, files))
     return DatasetSummary(files=files, bytes=total_bytes, largest_bytes=largest, parts=())
+
+
+CPU = diskless("cpu.large")
+CHEAP, FAST = machine("disk.cheap", nic_bytes_per_s=5 * GB), machine("disk.fast")
+SMALL = world({CPU: 1.0, CHEAP: 0.9, FAST: 2.0})
+GPU8, GPU1 = (
+    machine("gpu.8x", accelerator="h100", accelerators=8),
+    machine("gpu.1x", accelerator="h100", accelerators=1),
+)
+
+
+def refusal(spec: JobSpec, small: tuple[Catalog, PriceList] = SMALL, **data: Any) -> str:
+    """Return the words with which the plan is refused."""
+    with pytest.raises(InfeasibleJob, match=r".*") as found:
+        plan(spec, dataset(**data), *small)
+    return str(found.value)

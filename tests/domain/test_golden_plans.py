@@ -41,7 +41,7 @@ JOBS: dict[str, tuple[str, tuple[int, int, int]]] = {
     ),
     "no-accelerator": (
         "compute: {instance_type: c7i.4xlarge, count: 4}\ndemand: {read_bytes_per_s: 300000000}\n"
-        "budget_usd: 60\nduration_hours: 8\nfabric: roce",
+        "budget_usd: 80\nduration_hours: 8\nfabric: roce",
         (12, 15 * 10**12, 9 * 10**12),
     ),
 }

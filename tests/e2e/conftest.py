@@ -61,7 +61,16 @@ class Headrace:
 
     def receipt(self) -> dict[str, Any]:
         """Return the receipt of the newest run."""
-        return dict(self.json("receipt"))
+        return dict(self.json("receipt")["receipt"])
+
+    def runs(self) -> list[dict[str, Any]]:
+        """Return the rows of all runs, newest first."""
+        return list(self.json("ls")["runs"])
+
+    def phase(self) -> str:
+        """Return the phase the newest run is in, or nothing when there is no run yet."""
+        runs = self.runs()
+        return str(runs[0]["phases"][-1]["name"]) if runs else ""
 
     def processes(self) -> list[str]:
         """Return the command lines of all processes of runs of this home."""

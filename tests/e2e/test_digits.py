@@ -67,7 +67,7 @@ def test_piped_output_is_plain_lines(digits: tuple[Headrace, str]) -> None:
 
 
 def test_another_terminal_sees_the_run(digits: tuple[Headrace, str]) -> None:
-    (run,) = digits[0].json("ls")
+    (run,) = digits[0].runs()
     assert run["status"] == "SUCCEEDED"
     assert digits[0]("status").returncode == 0
     assert "SUCCEEDED" in digits[0]("status").stdout

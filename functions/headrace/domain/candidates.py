@@ -34,7 +34,6 @@ class Candidate:
     storage_nodes: int = 0
     least_nodes: int = 0
     """Nodes that would do if the job asked for no number of them."""
-    nodes_for_rate: int = 0
     shape: Shape = "spread"
     volumes: int = 0
     """File systems that the data set is divided over on a fleet."""
@@ -81,7 +80,7 @@ def fleet_candidates(
         reject(f"fleet: {reason}", f"{compute.machine.name}{numbers}")
         return
     for offer in offers:
-        found = smallest_fleet(job, dataset, need, offer)
+        found = smallest_fleet(job, dataset, need, compute, offer)
         if isinstance(found, str):
             reject(f"storage: {found}", offer.machine.name)
             continue
@@ -94,33 +93,46 @@ def fleet_candidates(
             storage=offer,
             storage_nodes=found.nodes,
             least_nodes=found.least,
-            nodes_for_rate=found.for_rate,
             shape=shape_of(dataset, found.nodes),
             volumes=found.volumes,
         )
 
 
 class Size(NamedTuple):
-    """How large a storage fleet is: its nodes, the least that would do, those for the rate alone, and its volumes."""
+    """How large a storage fleet is: its nodes, the least that would do, and its volumes."""
 
     nodes: int
     least: int
-    for_rate: int
     volumes: int
 
 
-def smallest_fleet(job: JobSpec, dataset: DatasetSummary, need: Need, offer: StorageOffer) -> Size | str:
+def smallest_fleet(
+    job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, offer: StorageOffer
+) -> Size | str:
     """Return the size of the smallest fleet of this type that will do, or why there is none."""
     copies = 2 if job.resilience == "mirror" else 1
     limit = job.storage_nodes or calibration.STORAGE_NODES_MAX
     for_rate = math.ceil(need.total.read_bytes_per_s / offer.served_bytes_per_s)
     for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
-    for least in range(max(for_rate, for_bytes, copies), limit + 1):
+    for_flows = math.ceil(need.node_bytes_per_s / pair_bytes_per_s(compute, offer))
+    for least in range(max(for_rate, for_bytes, for_flows, copies), limit + 1):
         if volumes_that_hold(dataset, copies, offer, least):
             nodes = job.storage_nodes or least
             volumes = volumes_that_hold(dataset, copies, offer, nodes)
-            return Size(nodes, least, for_rate, volumes) if volumes else _too_small(limit)
+            return Size(nodes, least, volumes) if volumes else _too_small(limit)
     return f"{limit} nodes serve less than the job reads" if for_rate > limit else _too_small(limit)
+
+
+def flow_bytes_per_s(compute: ComputeFleet, offer: StorageOffer) -> int:
+    """Return what one connection between a storage and a compute node carries."""
+    if offer.machine.ena_express and compute.machine.ena_express:
+        return calibration.ENA_EXPRESS_FLOW_BYTES_PER_S
+    return calibration.FLOW_BYTES_PER_S
+
+
+def pair_bytes_per_s(compute: ComputeFleet, offer: StorageOffer) -> int:
+    """Return what all connections between one storage and one compute node carry: one queue and flow per vCPU."""
+    return min(compute.machine.vcpus, offer.machine.vcpus) * flow_bytes_per_s(compute, offer)
 
 
 def _too_small(limit: int) -> str:

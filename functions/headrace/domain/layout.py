@@ -5,13 +5,15 @@ from __future__ import annotations
 import math
 
 from headrace.domain import calibration
-from headrace.domain.candidates import Candidate
+from headrace.domain.candidates import Candidate, flow_bytes_per_s
 from headrace.domain.demand import capacity_bytes
 from headrace.domain.plan import VolumePlan
 
 _BLOCK_BYTES = 4096
 _LOG_STRIPE_BYTES_MAX = 256 * 1024
 _SECTOR_BYTES = 512
+_SLICE_STEP_BYTES = 2**20
+"""Slices of an SSD that several volumes share begin and end on whole MiB."""
 
 
 def volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
@@ -72,17 +74,25 @@ def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
 
 def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     """Return one volume per compute node, each of which holds all of the data set."""
-    needed = capacity_bytes(candidate.dataset.bytes, candidate.dataset.files, 1)
+    needed = _own_dataset_bytes(candidate)
     return tuple(_own_volume(candidate, index, "dataset", needed) for index in range(candidate.compute.count))
 
 
 def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     """Return one volume per compute node that has SSDs, on what the data set leaves free."""
-    taken = capacity_bytes(candidate.dataset.bytes, candidate.dataset.files, 1) if candidate.kind == "local" else 0
+    taken = _own_dataset_bytes(candidate) if candidate.kind == "local" else 0
     free = candidate.compute.machine.ssd_bytes - taken
     if free < calibration.VOLUME_OVERHEAD_BYTES:
         return ()
     return tuple(_own_volume(candidate, index, "scratch", free) for index in range(candidate.compute.count))
+
+
+def _own_dataset_bytes(candidate: Candidate) -> int:
+    """Return what the data set takes of a compute node's SSDs, in whole `_SLICE_STEP_BYTES` of each."""
+    machine = candidate.compute.machine
+    step = _SLICE_STEP_BYTES * machine.disk_count
+    needed = capacity_bytes(candidate.dataset.bytes, candidate.dataset.files, 1)
+    return min(math.ceil(needed / step) * step, machine.ssd_bytes)
 
 
 def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> VolumePlan:
@@ -101,13 +111,6 @@ def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> V
     )
 
 
-def flow_bytes_per_s(candidate: Candidate) -> int:
-    """Return what one connection between a storage and a compute node carries."""
-    if candidate.storage and candidate.storage.machine.ena_express and candidate.compute.machine.ena_express:
-        return calibration.ENA_EXPRESS_FLOW_BYTES_PER_S
-    return calibration.FLOW_BYTES_PER_S
-
-
 def queues_per_connection(candidate: Candidate) -> int:
     """Return the I/O queues, one flow each, by which a reader can take several times its even share from one node.
 
@@ -118,7 +121,7 @@ def queues_per_connection(candidate: Candidate) -> int:
     machine, reader = candidate.storage.machine, candidate.compute.machine
     share = candidate.need.node_bytes_per_s / candidate.storage_nodes
     wanted = min(calibration.UNEVEN_READS * share, machine.nic_bytes_per_s, reader.nic_bytes_per_s)
-    queues = math.ceil(wanted / flow_bytes_per_s(candidate))
+    queues = math.ceil(wanted / flow_bytes_per_s(candidate.compute, candidate.storage))
     return max(1, min(queues, machine.vcpus, reader.vcpus))
 
 

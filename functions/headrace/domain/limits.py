@@ -1,114 +1,97 @@
-"""The limit that decides how large a plan must be, with the numbers behind it."""
+"""The limit that decides how large a plan must be: the one with the least slack, with the numbers behind it."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
-from headrace.domain.candidates import Candidate, gets_per_s
+from headrace.domain.candidates import Candidate, gets_per_s, pair_bytes_per_s
 from headrace.domain.catalog import MachineType
-from headrace.domain.fleets import nic_share
+from headrace.domain.demand import capacity_bytes
+from headrace.domain.fleets import StorageOffer, nic_share
 from headrace.domain.plan import BindingLimit
 
 
 def binding_limit(candidate: Candidate) -> BindingLimit:
-    """Return the limit that decides the size."""
+    """Return the limit that is nearest to being passed, or the number of nodes that the job asks for."""
+    if candidate.job.storage_nodes and candidate.kind == "fleet":
+        return _asked(candidate)
+    return max(limits(candidate), key=lambda one: one.needed / one.offered)
+
+
+def limits(candidate: Candidate) -> list[BindingLimit]:
+    """Return every limit that the candidate stays within."""
+    if candidate.storage is not None:
+        return _fleet_limits(candidate, candidate.storage)
     if candidate.kind == "local":
-        return _local_limit(candidate)
-    if candidate.kind == "direct":
-        return _direct_limit(candidate)
-    return _fleet_limit(candidate)
+        return _local_limits(candidate, candidate.compute.machine)
+    return _direct_limits(candidate)
 
 
-def _fleet_limit(candidate: Candidate) -> BindingLimit:
+def _limit(
+    name: str, offered: float, needed: float, because: str, text: Callable[[float], str] = rate_text
+) -> BindingLimit:
+    unit = "bytes/s" if text is rate_text else "bytes"
+    words = f"{because}: {text(offered)}; {text(needed)} needed"
+    return BindingLimit(name=name, offered=math.floor(offered), needed=needed, unit=unit, because=words)
+
+
+def _asked(candidate: Candidate) -> BindingLimit:
     nodes, least = candidate.storage_nodes, candidate.least_nodes
-    needed = candidate.need.total.read_bytes_per_s
-    if candidate.job.storage_nodes:
-        text = f"the job asks for {nodes} storage nodes; {least} would do"
-        return BindingLimit(name="storage_nodes", offered=nodes, needed=least, unit="nodes", because=text)
-    if least > max(candidate.nodes_for_rate, candidate.copies):
-        return _capacity_limit(candidate)
-    if candidate.need.assumed and least <= candidate.copies:
-        return _reader_limit(candidate)
-    if least > candidate.copies or candidate.nodes_for_rate == least:
-        return _rate_limit(candidate)
-    text = f"{least} nodes are the fewest there can be, and serve more than is needed"
-    offered = float(served_bytes_per_s(candidate) * nodes)
-    return BindingLimit(name="smallest fleet", offered=offered, needed=needed, unit="bytes/s", because=text)
+    text = f"the job asks for {nodes} storage nodes; {least} would do"
+    return BindingLimit(name="storage_nodes", offered=nodes, needed=least, unit="nodes", because=text)
 
 
-def served_bytes_per_s(candidate: Candidate) -> int:
-    """Return what one storage node serves; 0 without a fleet."""
-    return candidate.storage.served_bytes_per_s if candidate.storage else 0
+def _fleet_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimit]:
+    machine, nodes, need = offer.machine, candidate.storage_nodes, candidate.need
+    fleet, reads = f"{nodes} x {machine.name}", need.total.read_bytes_per_s
+    pairs = nodes * pair_bytes_per_s(candidate.compute, offer)
+    mirrored = ", mirrored" if candidate.copies > 1 else ""
+    return [
+        _limit("storage NIC", nodes * nic_share(machine), reads, f"{fleet} at {_share_text(machine)} each"),
+        _limit("SSD read", nodes * machine.ssd_read_bytes_per_s, reads, f"the SSDs of {fleet}"),
+        _limit(
+            "SSD capacity", nodes * machine.ssd_bytes, _held(candidate), f"the SSDs of {fleet}{mirrored}", bytes_text
+        ),
+        _reader_limit(candidate),
+        _limit(
+            "fabric connections",
+            pairs,
+            need.node_bytes_per_s,
+            "one flow per queue and vCPU, all storage nodes together",
+        ),
+    ]
 
 
-def _rate_limit(candidate: Candidate) -> BindingLimit:
-    machine = storage_machine(candidate)
-    nodes, needed = candidate.storage_nodes, candidate.need.total.read_bytes_per_s
-    by_nic = nic_share(machine) <= machine.ssd_read_bytes_per_s
-    each = rate_text(served_bytes_per_s(candidate))
-    basis = (
-        f"{calibration.NIC_FRACTION:.1%} of its {rate_text(machine.nic_bytes_per_s)} NIC"
-        if by_nic
-        else f"its SSDs, below the {rate_text(nic_share(machine))} its NIC would carry"
-    )
-    return BindingLimit(
-        name="storage NIC" if by_nic else "SSD read",
-        offered=served_bytes_per_s(candidate) * nodes,
-        needed=needed,
-        unit="bytes/s",
-        because=f"{nodes} x {machine.name} serve {each} each, {basis}; {rate_text(needed)} are needed",
-    )
+def _share_text(machine: MachineType) -> str:
+    share = rate_text(nic_share(machine))
+    return f"{share} ({calibration.NIC_FRACTION:.1%} of a {rate_text(machine.nic_bytes_per_s)} NIC)"
 
 
-def _capacity_limit(candidate: Candidate) -> BindingLimit:
-    machine = storage_machine(candidate)
-    offered, needed = machine.ssd_bytes * candidate.storage_nodes, candidate.need.total.capacity_bytes
-    text = (
-        f"{candidate.storage_nodes} x {bytes_text(machine.ssd_bytes)} of SSD for {bytes_text(needed)}"
-        f" with file system headroom{' and mirror' if candidate.copies > 1 else ''}, files balanced over nodes"
-    )
-    return BindingLimit(name="SSD capacity", offered=offered, needed=needed, unit="bytes", because=text)
+def _held(candidate: Candidate) -> int:
+    dataset = candidate.dataset
+    return candidate.copies * capacity_bytes(dataset.bytes, dataset.files, max(1, candidate.volumes))
 
 
 def _reader_limit(candidate: Candidate) -> BindingLimit:
-    """Return the limit where the assumed demand is all that the compute nodes' NICs bring in, or less."""
-    share = math.floor(nic_share(candidate.compute.machine)) * candidate.compute.count
-    needed = candidate.need.total.read_bytes_per_s
-    text = (
-        f"{candidate.storage_nodes} node serves the assumed {rate_text(needed)}; compute NICs take {rate_text(share)}"
-    )
-    return BindingLimit(name="compute NIC", offered=share, needed=needed, unit="bytes/s", because=text)
+    machine = candidate.compute.machine
+    because = f"the NIC of a compute node, {machine.name}, at {_share_text(machine)}"
+    return _limit("compute NIC", nic_share(machine), candidate.need.node_bytes_per_s, because)
 
 
-def _local_limit(candidate: Candidate) -> BindingLimit:
-    machine, needed = candidate.compute.machine, candidate.need.node_bytes_per_s
-    if machine.ssd_read_bytes_per_s:
-        text = f"each {machine.name} reads its own SSDs at {rate_text(machine.ssd_read_bytes_per_s)}"
-        return BindingLimit(
-            name="SSD read", offered=machine.ssd_read_bytes_per_s, needed=needed, unit="bytes/s", because=text
-        )
-    text = f"each {machine.name} holds all of the data set; how fast its SSDs read is measured nowhere"
-    held = candidate.need.total.capacity_bytes
-    return BindingLimit(name="SSD capacity", offered=machine.ssd_bytes, needed=held, unit="bytes", because=text)
+def _local_limits(candidate: Candidate, machine: MachineType) -> list[BindingLimit]:
+    held = _limit("SSD capacity", machine.ssd_bytes, _held(candidate), f"the SSDs of each {machine.name}", bytes_text)
+    if not machine.ssd_read_bytes_per_s:
+        return [held]
+    reads = candidate.need.node_bytes_per_s
+    return [held, _limit("SSD read", machine.ssd_read_bytes_per_s, reads, f"the SSDs of each {machine.name}")]
 
 
-def _direct_limit(candidate: Candidate) -> BindingLimit:
+def _direct_limits(candidate: Candidate) -> list[BindingLimit]:
     gets = gets_per_s(candidate.dataset, candidate.need)
-    share = nic_share(candidate.compute.machine) * candidate.compute.count
-    needed = candidate.need.total.read_bytes_per_s
-    if gets / calibration.S3_GETS_PER_S > needed / share:
-        text = (
-            f"reading an object at a time takes {gets:,.0f} GET/s, and one prefix gives {calibration.S3_GETS_PER_S:,}"
-        )
-        return BindingLimit(
-            name="S3", offered=calibration.S3_GETS_PER_S, needed=round(gets, 1), unit="GET/s", because=text
-        )
-    text = f"the compute NICs bring in {rate_text(share)} from S3; {rate_text(needed)} are needed"
-    return BindingLimit(name="compute NIC", offered=math.floor(share), needed=needed, unit="bytes/s", because=text)
-
-
-def storage_machine(candidate: Candidate) -> MachineType:
-    """Return the machine whose SSDs hold the data set."""
-    return candidate.storage.machine if candidate.storage else candidate.compute.machine
+    text = f"one S3 prefix gives {calibration.S3_GETS_PER_S:,} GET/s; {gets:,.0f} needed, an object at a time"
+    offered = calibration.S3_GETS_PER_S
+    s3 = BindingLimit(name="S3", offered=offered, needed=round(gets, 1), unit="GET/s", because=text)
+    return [_reader_limit(candidate), s3]

@@ -14,7 +14,7 @@ from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
 from headrace.domain.options import option
 from headrace.domain.phases import usd_low
-from headrace.domain.plan import Plan
+from headrace.domain.plan import OptionPlan, Plan
 from headrace.domain.search import Search
 
 ALTERNATIVES = 3
@@ -34,7 +34,7 @@ def plan(job: JobSpec, dataset: DatasetSummary, catalog: Catalog, prices: PriceL
         job_name=job.name,
         region=catalog.region,
         demand=chosen.need.total,
-        chosen=option(chosen, search),
+        chosen=_with_rank(option(chosen, search), fitting),
         alternatives=tuple(option(one, search) for one in others),
         rejected=search.all_rejections(),
         assumptions=assumptions(chosen, catalog, prices),
@@ -62,6 +62,15 @@ def _alternatives(fitting: Sequence[Candidate]) -> list[Candidate]:
         if len(others) == ALTERNATIVES:
             break
     return list(others.values())
+
+
+def _with_rank(chosen: OptionPlan, fitting: Sequence[Candidate]) -> OptionPlan:
+    """Return the chosen option with how far the second choice is."""
+    if len(fitting) == 1:
+        return chosen.model_copy(update={"reasons": (*chosen.reasons, "nothing else that is feasible does it")})
+    second = usd_text(usd_low(fitting[1]) - usd_low(fitting[0]))
+    rank = f"the cheapest of {len(fitting):,} feasible ways; the second costs {second} more"
+    return chosen.model_copy(update={"reasons": (*chosen.reasons, rank)})
 
 
 def _reject_dearer(search: Search, shown: Sequence[Candidate]) -> None:

@@ -6,10 +6,11 @@ import math
 
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text, usd_text
-from headrace.domain.candidates import Candidate, checkpoint_share
+from headrace.domain.candidates import Candidate, checkpoint_share, flow_bytes_per_s
 from headrace.domain.catalog import Catalog
-from headrace.domain.layout import flow_bytes_per_s, queues_per_connection
-from headrace.domain.limits import binding_limit, served_bytes_per_s, storage_machine
+from headrace.domain.fleets import StorageOffer
+from headrace.domain.layout import queues_per_connection
+from headrace.domain.limits import binding_limit
 
 SENSITIVITY = (0.60, 0.80)
 """Other shares of line rate for which a plan says how many storage nodes it would take."""
@@ -42,19 +43,20 @@ def _storage_reasons(candidate: Candidate) -> tuple[str, ...]:
         )
     if candidate.kind == "direct":
         return ("no copy: the job asks to read S3 itself, and nothing hides S3's latency from it",)
-    found = [_fleet_reason(candidate), _shape_reason(candidate), *_mirror_reasons(candidate), _fabric_reason(candidate)]
-    machine = storage_machine(candidate)
-    if machine.arch == "arm64":
-        found.append(f"{machine.name} is arm64: its image is another than that of x86_64 machines")
-    return (*found, *_sensitivity(candidate))
+    return _fleet_reasons(candidate, candidate.storage) if candidate.storage else ()
 
 
-def _fleet_reason(candidate: Candidate) -> str:
-    machine, price = storage_machine(candidate), usd_text(candidate.storage_usd_per_hour)
-    total = rate_text(served_bytes_per_s(candidate) * candidate.storage_nodes)
-    asked = f", {candidate.storage_nodes} nodes as the job asks" if candidate.job.storage_nodes else ""
-    fleet = f"{candidate.storage_nodes} x {machine.name}"
-    return f"{fleet} can serve {total} for {price}/h{asked}; no other type makes the run cheaper"
+def _fleet_reasons(candidate: Candidate, offer: StorageOffer) -> tuple[str, ...]:
+    name, nodes = offer.machine.name, candidate.storage_nodes
+    asked = ", as many nodes as the job asks for" if candidate.job.storage_nodes else ""
+    total, price = rate_text(offer.served_bytes_per_s * nodes), usd_text(candidate.storage_usd_per_hour)
+    found = [f"{nodes} x {name} can serve {total} for {price}/h{asked}", _shape_reason(candidate)]
+    if candidate.copies > 1:
+        found.append("mirrored: the next node holds a second copy, and readers use both")
+    found.append(_fabric_reason(candidate, offer))
+    if offer.machine.arch == "arm64":
+        found.append(f"{name} is arm64: its image is another than that of x86_64 machines")
+    return (*found, *_sensitivity(candidate, offer))
 
 
 def _shape_reason(candidate: Candidate) -> str:
@@ -65,20 +67,16 @@ def _shape_reason(candidate: Candidate) -> str:
     return "spread: each node fills a volume over its own SSDs straight from S3, with files balanced by size"
 
 
-def _mirror_reasons(candidate: Candidate) -> tuple[str, ...]:
-    return ("mirrored: the next node holds a second copy, and readers use both",) if candidate.copies > 1 else ()
-
-
-def _fabric_reason(candidate: Candidate) -> str:
-    queues, flow = queues_per_connection(candidate), flow_bytes_per_s(candidate)
+def _fabric_reason(candidate: Candidate, offer: StorageOffer) -> str:
+    queues, flow = queues_per_connection(candidate), flow_bytes_per_s(candidate.compute, offer)
     sized = f"{queues} queue{'s' if queues > 1 else ''} per connection, since one flow carries {rate_text(flow)}"
     if candidate.job.fabric == "roce":
         return f"NVMe/RoCE as the job asks; on EC2 this is soft-RoCE over ENA, for EFA has no RC queue pairs; {sized}"
     return f"NVMe/TCP, for EC2 has no RoCE hardware; {sized}"
 
 
-def _sensitivity(candidate: Candidate) -> tuple[str, ...]:
-    machine = storage_machine(candidate)
+def _sensitivity(candidate: Candidate, offer: StorageOffer) -> tuple[str, ...]:
+    machine = offer.machine
     if candidate.job.storage_nodes or binding_limit(candidate).name != "storage NIC" or candidate.storage_nodes == 1:
         return ()
     counts = []

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from pathlib import Path
 from random import SystemRandom
@@ -23,7 +23,7 @@ from headrace.local.fleets import LocalFleets
 from headrace.local.journal import Journal
 from headrace.local.marker import OWNER
 from headrace.local.prices import LocalPrices
-from headrace.local.process_nodes import ProcessNodes
+from headrace.local.process_nodes import AGENT, ProcessNodes
 from headrace.local.recovery import recover_run
 from headrace.local.s3_endpoint import S3Endpoint
 from headrace.local.s3_folders import is_bucket_name
@@ -45,10 +45,17 @@ class LocalSite:
     Leaving the block stops the runs that were started here and are not over, and waits for their clean-up.
     """
 
-    def __init__(self, home: Path, faults: Faults | None = None, settings: Settings | None = None) -> None:
+    def __init__(
+        self,
+        home: Path,
+        faults: Faults | None = None,
+        settings: Settings | None = None,
+        agent: Sequence[str] = AGENT,
+    ) -> None:
         self._home = home.absolute()
         self._faults = faults or Faults()
         self._settings = settings or local_settings()
+        self._agent = agent
         self._entropy = SystemEntropy()
         self._serves: dict[str, str] = {}
         self._stack = ExitStack()
@@ -174,6 +181,7 @@ class LocalSite:
             node_environment(os.environ, s3.access_key_id, s3.secret_access_key, s3.url, events_url),
             run_bucket=self._settings.run_bucket,
             stop_grace_seconds=self._settings.stop_grace_seconds,
+            agent=self._agent,
         )
         stack.callback(processes.close)
         return processes
