@@ -9,6 +9,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+from pydantic import BaseModel
+from pydantic.json_schema import models_json_schema
+
 from headrace.domain.dataset import DatasetPart
 from headrace.domain.event_bodies import BODIES
 from headrace.domain.events import EventDetail
@@ -17,8 +20,6 @@ from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
 from headrace.domain.results import ResultsManifest
-from pydantic import BaseModel
-from pydantic.json_schema import models_json_schema
 
 TARGET = Path(__file__).resolve().parent.parent / "functions" / "headrace" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"

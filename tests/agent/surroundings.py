@@ -20,6 +20,7 @@ from pathlib import Path
 from typing import Any
 
 import obstore
+
 from headrace_agent.s3 import open_bucket
 
 RUN_ID = "run-1"

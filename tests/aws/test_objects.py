@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterator
-from contextlib import closing
+from contextlib import closing, contextmanager
 from http.server import BaseHTTPRequestHandler, HTTPServer
 from threading import Thread
+from typing import TypeVar
 
 import boto3
 import pytest
@@ -18,6 +19,8 @@ from moto import mock_aws
 from headrace.aws.objects import S3Objects
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.ports import ObjectInfo
+
+AnyServer = TypeVar("AnyServer", bound=HTTPServer)
 
 
 @pytest.fixture
@@ -73,7 +76,17 @@ class Refusing(BaseHTTPRequestHandler):
         if self.command != "HEAD":
             self.wfile.write(body)
 
-    do_GET = do_PUT = do_HEAD = do_DELETE = answer
+    def do_GET(self) -> None:
+        self.answer()
+
+    def do_PUT(self) -> None:
+        self.answer()
+
+    def do_HEAD(self) -> None:
+        self.answer()
+
+    def do_DELETE(self) -> None:
+        self.answer()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002
         pass
@@ -84,15 +97,20 @@ class RefusingServer(HTTPServer):
     code = "AccessDenied"
 
 
+@contextmanager
+def serving(server: AnyServer) -> Iterator[AnyServer]:
+    thread = Thread(target=server.serve_forever, args=(0.02,))
+    thread.start()
+    yield server
+    server.shutdown()
+    thread.join()
+    server.server_close()
+
+
 @pytest.fixture
 def server() -> Iterator[RefusingServer]:
-    made = RefusingServer(("127.0.0.1", 0), Refusing)
-    thread = Thread(target=made.serve_forever, args=(0.02,))
-    thread.start()
-    yield made
-    made.shutdown()
-    thread.join()
-    made.server_close()
+    with serving(RefusingServer(("127.0.0.1", 0), Refusing)) as made:
+        yield made
 
 
 def objects_at(server: HTTPServer) -> S3Objects:
@@ -109,7 +127,7 @@ def test_403_is_access_denied_whatever_was_asked(server: RefusingServer) -> None
             lambda: objects.delete("bucket", "k"),
             lambda: objects.page("bucket", "k"),
         ):
-            with pytest.raises(AccessDenied, match="s3://bucket/k.*Grant"):
+            with pytest.raises(AccessDenied, match=r"s3://bucket/k.*Grant"):
                 call()
 
 
@@ -119,25 +137,25 @@ def test_another_refusal_is_no_absence(server: RefusingServer) -> None:
         objects.put("bucket", "k", b"1")
 
 
+LISTING = b"<ListBucketResult><Contents><Key>a+b%25</Key><Size>1</Size><ETag>e</ETag></Contents></ListBucketResult>"
+
+
+class Listing(BaseHTTPRequestHandler):
+    """Answers every GET with one listing that says nothing of an encoding."""
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", str(len(LISTING)))
+        self.end_headers()
+        self.wfile.write(LISTING)
+
+    def log_message(self, format: str, *args: object) -> None:  # noqa: A002
+        pass
+
+
 def test_a_listing_that_was_not_encoded_is_not_decoded() -> None:
-    class Plain(Refusing):
-        def answer(self) -> None:
-            body = b"<ListBucketResult><Contents><Key>a+b%25</Key><Size>1</Size><ETag>e</ETag></Contents></ListBucketResult>"
-            self.send_response(200)
-            self.send_header("Content-Length", str(len(body)))
-            self.end_headers()
-            self.wfile.write(body)
-
-        do_GET = answer
-
-    server = HTTPServer(("127.0.0.1", 0), Plain)
-    thread = Thread(target=server.serve_forever, args=(0.02,))
-    thread.start()
-    with closing(objects_at(server)) as objects:
+    with serving(HTTPServer(("127.0.0.1", 0), Listing)) as server, closing(objects_at(server)) as objects:
         assert [one.key for one in objects.page("bucket", "").objects] == ["a+b%25"]
-    server.shutdown()
-    thread.join()
-    server.server_close()
 
 
 def test_an_endpoint_is_asked_directly_even_where_a_proxy_is_set(

@@ -7,12 +7,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 import pytest
+
 from headrace.client import Client
 from headrace.client.handle import RunRefused, execution_name
 from headrace.client.places import BadPlace
 from headrace.domain.errors import BadJob, InfeasibleJob
 from headrace.domain.job_text import job_from_mapping
-
 from tests.client.fake_site import RUN_ID, FakeSite, admit, end, enter, wait
 
 Scripted = Callable[..., FakeSite]

@@ -6,6 +6,7 @@ import os
 from pathlib import Path
 
 import pytest
+
 from headrace.client.folder_files import list_folder
 from headrace.client.places import BadPlace
 

@@ -8,6 +8,7 @@ import tarfile
 from pathlib import Path
 
 import pytest
+
 from headrace.client import pack as packing
 from headrace.client.pack import CodeArchive, pack_code
 from headrace.client.places import BadPlace

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from headrace.client.places import BadPlace, ServedFolder, bucket_name, folder_of, home_folder, remember_folder
 from headrace.client.prepare import PreparedJob, prepare, read_job
 from headrace.domain.errors import BadJob

@@ -6,11 +6,11 @@ from collections.abc import Callable
 from pathlib import Path
 
 import pytest
+
 from headrace.client import Client
 from headrace.client.opening import open_run_table
 from headrace.domain.errors import HeadraceError
 from headrace.local.owner import this_process
-
 from tests.client.fake_site import RUN_ID, FakeSite, end
 
 Scripted = Callable[..., FakeSite]

@@ -7,10 +7,10 @@ from contextlib import closing
 from pathlib import Path
 
 import pytest
+
 from headrace.client.run_table import RunTable
 from headrace.domain.errors import UnknownRun
 from headrace.local.store import LocalRuns
-
 from tests.client.fake_site import RUN_ID, FakeSite, end
 from tests.report import samples
 

@@ -10,11 +10,12 @@ import zipfile
 from pathlib import Path
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.client import unpack as unpacking
 from headrace.client.places import BadPlace, bucket_folder
 from headrace.client.unpack import unpack, unpack_once
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def tar(path: Path, *members: tuple[tarfile.TarInfo, bytes]) -> Path:

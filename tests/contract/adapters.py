@@ -8,10 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from random import Random
 from typing import Any
+from urllib.request import Request, urlopen
 
-import botocore.session
 from moto.server import ThreadedMotoServer
 
 from headrace.aws.objects import S3Objects
@@ -27,7 +26,7 @@ from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.store import LocalRuns
 from headrace.local.system import SystemClock, SystemEntropy
 from headrace.ports import Bus, Executions, Fleets, Json, Nodes, Objects, Runs
-from tests.local.agents import launch_request, process_nodes
+from tests.local.agents import launch_request, process_nodes, seeded
 from tests.local.s3 import running_s3
 from tests.local.test_documents import write_document
 from tests.waiting import wait_until
@@ -60,10 +59,7 @@ def moto_objects() -> Iterator[Objects]:
     server.start()
     host, port = server.get_host_and_port()
     url = f"http://{host}:{port}"
-    keys = {"aws_access_key_id": "a", "aws_secret_access_key": "b"}
-    client = botocore.session.Session().create_client("s3", region_name="us-east-1", endpoint_url=url, **keys)
-    client.create_bucket(Bucket=BUCKET)
-    client.close()
+    urlopen(Request(f"{url}/{BUCKET}", method="PUT")).close()  # noqa: S310 - moto wants no signature
     opened = S3Objects(region="us-east-1", endpoint_url=url, access_key_id="a", secret_access_key="b")
     with closing(opened) as objects:
         yield objects
@@ -88,7 +84,7 @@ class FleetsUnderTest:
 def local_fleets() -> Iterator[FleetsUnderTest]:
     with tempfile.TemporaryDirectory() as folder:
         driver = process_nodes(Path(folder))
-        fleets = LocalFleets(Path(folder) / "fleets.sqlite3", driver, SystemClock(), Random(os.getpid()), Faults())
+        fleets = LocalFleets(Path(folder) / "fleets.sqlite3", driver, SystemClock(), seeded(os.getpid()), Faults())
         with closing(fleets), closing(driver):
             yield FleetsUnderTest(fleets, f"contract-{os.getpid()}", wait_until)
 
@@ -111,7 +107,7 @@ def local_nodes() -> Iterator[NodesUnderTest]:
         write_document(folder, "succeeds", "true")
         write_document(folder, "fails", "echo broken; exit 4")
         driver = process_nodes(folder, PATH=os.environ["PATH"])
-        fleets = LocalFleets(None, driver, SystemClock(), Random(os.getpid()), Faults())
+        fleets = LocalFleets(None, driver, SystemClock(), seeded(os.getpid()), Faults())
         documents = LocalDocuments(driver, fleets.list_nodes, SystemEntropy(), folder)
         with closing(fleets), closing(driver), closing(documents):
             launched = fleets.launch(launch_request(run_id, count=2)).nodes
@@ -159,7 +155,7 @@ def local_executions() -> Iterator[ExecutionsUnderTest]:
         invoke=note,
         put_events=put_events,
         loop=thread.loop,
-        random=Random(1),
+        random=seeded(1),
     )
     thread.start()
     try:

@@ -6,6 +6,7 @@ import gzip
 from pathlib import Path
 
 import pytest
+
 from headrace.domain.catalog import Catalog, PriceList, parse_catalog, parse_prices
 
 DATA = Path(__file__).parents[2] / "functions" / "headrace" / "data"

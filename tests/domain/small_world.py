@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from headrace.domain.catalog import Catalog, MachineType, PriceList, Workload
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob

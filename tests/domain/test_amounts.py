@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from headrace.domain.amounts import bytes_text, duration_text, rate_text, usd_text
 
 

@@ -6,10 +6,11 @@ from random import Random
 from typing import NamedTuple
 
 import pytest
-from headrace.domain.assignment import OpenKeys, assign, is_folder_marker, page_faults, path_faults, to_path
-from headrace.domain.dataset import DatasetFile
 from hypothesis import given
 from hypothesis import strategies as st
+
+from headrace.domain.assignment import OpenKeys, assign, is_folder_marker, page_faults, path_faults, to_path
+from headrace.domain.dataset import DatasetFile
 
 SIZES = st.lists(st.integers(0, 10**12), max_size=60)
 NAMES = st.text(alphabet=st.characters(codec="utf-8", exclude_categories=["Cc"]), min_size=1, max_size=20)
@@ -41,6 +42,13 @@ def test_no_volume_holds_more_than_the_plan_counts_on(sizes: list[int], volumes:
     stored = [size + 4608 for size in sizes]
     loads = [sum(one.bytes + 4608 for one in share) for share in assign(files(sizes), volumes)]
     assert max(loads) * volumes <= sum(stored) + max(stored, default=0) * (volumes - 1)
+
+
+def test_the_largest_files_are_placed_first() -> None:
+    assert [[one.bytes for one in share] for share in assign(files([10**6, 10**6, 2 * 10**6]), 2)] == [
+        [2 * 10**6],
+        [10**6] * 2,
+    ]
 
 
 @given(SIZES, st.integers(1, 12), st.randoms(use_true_random=False))
@@ -139,6 +147,11 @@ def test_clashes_are_those_that_comparing_all_pairs_finds(keys: list[str]) -> No
     clashing = {key for key in keys if any(key.startswith(f"{other}/") for other in keys)}
     said = {key for key in keys if any(fault.startswith(f"{key!r} needs") for fault in path_faults(objects, ""))}
     assert said == {key for key in clashing if path_faults([Listed(key)], "") == ()}
+
+
+def test_what_is_remembered_between_pages_does_not_grow_with_the_listing() -> None:
+    _, remembered = page_faults([Listed(f"set/{n:06d}/a") for n in range(5_000)], "set/", OpenKeys())
+    assert len(remembered.keys) == 1
 
 
 @given(CLOSE_KEYS, st.integers(1, 5))

@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from headrace.domain.planner import plan
+from typing import Any
 
+import pytest
+
+from headrace.domain.planner import plan
 from tests.domain.small_world import (
+    CPU,
     FAST,
     GB,
     SMALL,
@@ -67,3 +71,19 @@ def test_one_huge_file_is_striped_over_all_nodes() -> None:
     assert [(one.shape, one.member_node_indexes) for one in made.dataset_volumes] == [("striped", (0, 1, 2, 3))] * 2
     assert [one.hydrator_node_index for one in made.dataset_volumes] == [0, 2]
     assert any("striped over all nodes: the largest file has 900 GB" in one for one in made.chosen.reasons)
+
+
+def test_enough_nodes_are_taken_for_flows_that_carry_5_gbit_each() -> None:
+    single = machine("disk.single", vcpus=1)
+    made = plan(job(demand={"read_bytes_per_s": 3 * GB}), dataset(), *world({CPU: 1.0, single: 1.0}))
+    assert made.chosen.fleets[0].count == 5
+    assert made.chosen.limit.name == "fabric connections"
+
+
+@pytest.mark.parametrize(
+    "facts", [{"current": False}, {"bare_metal": True}, {"ssd_read_bytes_per_s": 0}, {"disk_kind": "hdd"}]
+)
+def test_types_that_make_no_storage_node_are_left_alone_however_cheap(facts: dict[str, Any]) -> None:
+    made = plan(job(), dataset(), *world({CPU: 1.0, machine("disk.odd", **facts): 0.01, FAST: 2.0}))
+    assert made.chosen.fleets[0].instance_type == "disk.fast"
+    assert any(one.example == "disk.odd" for one in made.rejected)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pytest
+
 from headrace.domain.catalog import Catalog, PriceList, parse_catalog, parse_prices
 
 GBIT = 10**9 // 8
@@ -18,7 +19,7 @@ def test_a_storage_machine_has_its_published_shape(catalog: Catalog) -> None:
 def test_hard_disks_are_no_ssds(catalog: Catalog) -> None:
     found = [one for one in catalog.types if one.disk_kind == "hdd"]
     assert {one.name.partition(".")[0] for one in found} == {"d3", "d3en"}
-    assert {(one.ssd_bytes, one.ssd_read_bytes_per_s) for one in found} == {(0, 0)}
+    assert {(one.disk_count, one.disk_bytes, one.ssd_read_bytes_per_s) for one in found} == {(0, 0, 0)}
 
 
 @pytest.mark.parametrize(

@@ -5,9 +5,10 @@ from __future__ import annotations
 from fractions import Fraction
 
 import pytest
-from headrace.domain.cost import NodeUse, bill, micro_usd, usd_for
 from hypothesis import given
 from hypothesis import strategies as st
+
+from headrace.domain.cost import NodeUse, bill, micro_usd, usd_for
 
 SECONDS = st.floats(0, 10**8, allow_nan=False)
 RATES = st.floats(0, 10**4, allow_nan=False)

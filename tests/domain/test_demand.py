@@ -5,13 +5,13 @@ from __future__ import annotations
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.domain.catalog import MachineType
 from headrace.domain.demand import Need, capacity_bytes, need_of, per_accelerator
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.domain.small_world import GB, UNET3D, dataset, diskless, job, machine
 
 GPU8 = machine("gpu.8x", accelerator="h100", accelerators=8)

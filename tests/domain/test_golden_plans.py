@@ -7,6 +7,7 @@ from collections.abc import Callable
 from typing import Any
 
 import pytest
+
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.job_text import parse_job

@@ -5,9 +5,10 @@ from __future__ import annotations
 from datetime import UTC, datetime, timedelta
 
 import pytest
-from headrace.domain.instants import from_text, seconds_between, to_text
 from hypothesis import given
 from hypothesis import strategies as st
+
+from headrace.domain.instants import from_text, seconds_between, to_text
 
 INSTANTS = st.datetimes(min_value=datetime(2000, 1, 1), max_value=datetime(2100, 1, 1), timezones=st.just(UTC))  # noqa: DTZ001
 

@@ -7,11 +7,12 @@ import random
 from typing import Any
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.domain.errors import BadJob
 from headrace.domain.job import JobSpec
 from headrace.domain.job_text import job_from_mapping, job_schema, parse_job
-from hypothesis import given
-from hypothesis import strategies as st
 
 JOB = """\
 name: digits
@@ -172,10 +173,14 @@ def test_a_number_in_the_command_gets_the_hint_to_quote_it() -> None:
 
 
 def test_values_of_the_environment_are_never_repeated() -> None:
-    text = MINIMAL + 'environment: {variables: {TOKEN: 1234567, KEY: "hunter2\\a"}}\n'
-    said = "\n".join(faults(text))
-    assert "hunter2" not in said
-    assert len(faults(text)) == 2
+    text = (
+        MINIMAL
+        + 'environment: {requirements: "hunter2 a", image: 12, variables: {TOKEN: 1234567, KEY: "hunter2\\a"}}\n'
+    )
+    found = faults(text)
+    assert len(found) == 4
+    assert "hunter2" not in str(found)
+    assert "1234567" not in str(found)
 
 
 def test_a_long_list_of_faults_is_cut_and_counted() -> None:

@@ -5,12 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
-from headrace.domain.layout import geometry_faults
-from headrace.domain.plan import OptionPlan, VolumePlan
-from headrace.domain.planner import plan
 from hypothesis import given
 from hypothesis import strategies as st
 
+from headrace.domain.layout import geometry_faults
+from headrace.domain.plan import OptionPlan, VolumePlan
+from headrace.domain.planner import plan
 from tests.domain.small_world import GB, TB, dataset, diskless, job, machine, world
 
 KIB = 1024
@@ -69,12 +69,20 @@ def test_data_set_and_scratch_share_own_disks_without_overlap() -> None:
     assert sum(one.capacity_bytes for one in made.volumes) == 2 * TB
 
 
-@pytest.mark.parametrize(("reads", "queues"), [(GB // 2, 1), (GB, 7), (5 * GB, 16)])
-def test_queues_carry_four_times_the_even_share_within_flows_nics_and_cpus(reads: int, queues: int) -> None:
-    made = option({"storage": "fleet", "storage_nodes": 1, "demand": {"read_bytes_per_s": reads}})
-    assert made.queues_per_connection == max(
-        queues, -(-4 * min(reads, 5 * GB // 2) // (5 * 10**9 // 8)) if reads < GB else queues
-    )
+@pytest.mark.parametrize(
+    ("nodes", "reads", "queues"),
+    [(1, 10**8, 1), (1, GB // 2, 4), (1, GB, 7), (2, GB, 4), (8, GB, 1), (1, 5 * GB, 16)],
+)
+def test_queues_carry_four_times_the_even_share_up_to_the_slower_nic(nodes: int, reads: int, queues: int) -> None:
+    made = option({"storage": "fleet", "storage_nodes": nodes, "demand": {"read_bytes_per_s": reads}})
+    assert made.queues_per_connection == queues
+
+
+@pytest.mark.parametrize(("reader_vcpus", "server_vcpus"), [(3, 64), (64, 3)])
+def test_there_are_no_more_queues_than_vcpus_on_either_side(reader_vcpus: int, server_vcpus: int) -> None:
+    small = world({diskless("cpu.large", vcpus=reader_vcpus): 1.0, machine("disk", vcpus=server_vcpus): 1.0})
+    made = plan(job(storage="fleet", demand={"read_bytes_per_s": GB}), dataset(), *small).chosen
+    assert made.queues_per_connection == 3
 
 
 def test_ena_express_on_both_ends_needs_fewer_queues() -> None:

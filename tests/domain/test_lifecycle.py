@@ -6,13 +6,13 @@ from datetime import timedelta
 from typing import get_args
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.domain.events import DetailType
 from headrace.domain.instants import from_text, to_text
 from headrace.domain.lifecycle import changes_for, has_reached, outcome, standing
 from headrace.domain.run import NodeRow, NodeState
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.domain.rows import NOON, node_row
 
 NOW = from_text(NOON)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from headrace.domain.planner import plan
-
 from tests.domain.small_world import (
     CHEAP,
     CPU,

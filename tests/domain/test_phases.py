@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from headrace.domain.plan import PhasePlan
 from headrace.domain.planner import plan
-
 from tests.domain.small_world import GB, TB, dataset, diskless, job, machine, world
 
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.planner import plan
-
 from tests.domain.small_world import (
     CHEAP,
     CPU,

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headrace.domain.receipts import Ending, write_receipt
 from headrace.domain.run import PhaseMark
-
 from tests.domain.rows import NOON, node_row, run_row
 
 HALF_PAST = "2026-01-01T12:30:00.000Z"

@@ -5,14 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.domain.catalog import MachineType
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.domain.small_world import (
     CHEAP,
     GB,

@@ -6,12 +6,13 @@ from typing import Any
 from urllib.parse import quote_plus
 
 import pytest
-from headrace.domain.errors import UnknownTrigger
-from headrace.domain.model import RunId, Slug
-from headrace.domain.triggers import Trigger, parse_trigger, run_id_for
 from hypothesis import given
 from hypothesis import strategies as st
 from pydantic import TypeAdapter
+
+from headrace.domain.errors import UnknownTrigger
+from headrace.domain.model import RunId, Slug
+from headrace.domain.triggers import Trigger, parse_trigger, run_id_for
 
 ARN = "arn:aws:states:us-east-1:123456789012:execution:training_run:one"
 KEYS = st.text(alphabet=st.characters(codec="utf-8"), min_size=1).map(lambda name: f"jobs/{name}x")
@@ -114,6 +115,12 @@ def test_any_input_is_a_trigger_or_an_unknown_one(given_input: object) -> None:
         assert parse(given_input).dedupe_key
     except UnknownTrigger as refusal:
         assert str(refusal)  # noqa: PT017 - the other outcome that is allowed
+
+
+def test_the_same_key_in_another_bucket_is_another_trigger() -> None:
+    elsewhere = event("jobs/a.yaml")
+    elsewhere["detail"]["bucket"] = {"name": "others"}
+    assert parse(elsewhere).dedupe_key != parse(event("jobs/a.yaml")).dedupe_key
 
 
 def test_a_schedule_that_fires_twice_is_one_trigger() -> None:

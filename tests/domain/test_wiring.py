@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
 from headrace.domain.wiring import configure_node, host_nqn, missing_indexes, subsystem_nqn
-
 from tests.domain.rows import node_row
 
 

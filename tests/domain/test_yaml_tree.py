@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import json
 
-from headrace.domain.yaml_tree import Place, read_tree
 from hypothesis import given
 from hypothesis import strategies as st
+
+from headrace.domain.yaml_tree import Place, read_tree
 
 VALUES = st.recursive(
     st.booleans() | st.integers(-(10**9), 10**9) | st.text(alphabet=st.characters(min_codepoint=32, max_codepoint=126)),

@@ -5,9 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
-from headrace.domain.yaml_words import json_as_yaml, plain_value
 from hypothesis import given
 from hypothesis import strategies as st
+
+from headrace.domain.yaml_words import json_as_yaml, plain_value
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from headrace.local.marker import marked_processes
 
 CHECKOUT = Path(__file__).parents[2]

@@ -7,8 +7,8 @@ import signal
 from pathlib import Path
 
 import pytest
-from headrace.local.marker import marked_processes
 
+from headrace.local.marker import marked_processes
 from tests.e2e.conftest import Headrace, await_condition, write_job
 
 SLEEPER = "import time\nprint('training', flush=True)\ntime.sleep(600)\n"

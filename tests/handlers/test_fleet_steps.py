@@ -7,12 +7,12 @@ from dataclasses import replace
 from typing import Any
 
 import pytest
+
 from headrace.domain.errors import CapacityUnavailable, NodeNotReady, QuotaExceeded, RunTombstoned
 from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
-
 from tests.simulated_runs import machines_alive, nodes_of, only_run, simulated_site, start_until
 
 

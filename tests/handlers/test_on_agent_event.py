@@ -8,15 +8,15 @@ from collections.abc import Iterator
 from typing import Any
 
 import pytest
+from hypothesis import HealthCheck, given, seed, settings
+from hypothesis import strategies as st
+
 from headrace.domain.errors import EventRefused
 from headrace.domain.events import SOURCE, event_id, signature
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow
 from headrace.handlers import on_agent_event
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
-from hypothesis import HealthCheck, given, seed, settings
-from hypothesis import strategies as st
-
 from tests.simulated_runs import SEED, nodes_of, only_run, simulated_site, start_until
 
 DONE = {"manifest": "results/x/manifest.json", "files": 1, "bytes": 1}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 from datetime import UTC, datetime
 from pathlib import Path
+from random import Random
 
 from headrace.local.process_nodes import ProcessNodes
 from headrace.ports import LaunchRequest
@@ -45,7 +46,7 @@ def launch_request(
     run_id: str,
     count: int = 1,
     types: tuple[str, ...] = ("i4i.large", "i4i.xlarge"),
-    token: str = "token-1",
+    token: str = "token-1",  # noqa: S107 - a client token is no password
 ) -> LaunchRequest:
     """Return a request for storage nodes."""
     return LaunchRequest(
@@ -59,3 +60,8 @@ def launch_request(
         client_token=token,
         deadline_at=datetime(2026, 11, 30, 12, tzinfo=UTC),
     )
+
+
+def seeded(seed: int) -> Random:
+    """Return the source of a test's node ids."""
+    return Random(seed)  # noqa: S311 - ids are no secrets

@@ -6,10 +6,9 @@ import os
 import signal
 from collections.abc import Iterator
 from contextlib import closing
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
-from random import Random
 
 import pytest
 
@@ -17,7 +16,7 @@ from headrace.local.faults import Faults
 from headrace.local.fleets import ClientTokenReused, LocalFleets
 from headrace.local.marker import kill_marked, marked_processes
 from headrace.ports import LaunchRequest, Node
-from tests.local.agents import DOUBLE_FORKING, STUBBORN, launch_request, process_nodes
+from tests.local.agents import DOUBLE_FORKING, STUBBORN, launch_request, process_nodes, seeded
 from tests.waiting import wait_until
 
 RUN = f"fleet-{os.getpid()}"
@@ -67,12 +66,12 @@ def driver() -> Recorded:
 
 @pytest.fixture
 def fleets(driver: Recorded, clock: StandingClock) -> Iterator[LocalFleets]:
-    with closing(LocalFleets(None, driver, clock, Random(7), Faults())) as made:
+    with closing(LocalFleets(None, driver, clock, seeded(7), Faults())) as made:
         yield made
 
 
 def short(driver: Recorded, clock: StandingClock, *faults: str) -> LocalFleets:
-    return LocalFleets(None, driver, clock, Random(7), Faults.parse(faults))
+    return LocalFleets(None, driver, clock, seeded(7), Faults.parse(faults))
 
 
 def test_a_launch_gives_what_was_asked(fleets: LocalFleets, driver: Recorded) -> None:
@@ -172,7 +171,7 @@ def test_a_node_thought_dead_that_still_runs_is_ended_again(fleets: LocalFleets,
 
 def test_a_node_is_never_thought_dead_in_its_first_moment(tmp_path: Path, clock: StandingClock) -> None:
     driver = process_nodes(tmp_path)
-    with closing(LocalFleets(None, driver, clock, Random(1), Faults())) as fleets:
+    with closing(LocalFleets(None, driver, clock, seeded(1), Faults())) as fleets:
         for number in range(10):
             result = fleets.launch(launch_request(f"{RUN}-{number}", token=str(number)))
             assert [node.life for node in result.nodes] == ["running"]
@@ -191,7 +190,7 @@ def test_a_node_that_cannot_start_is_a_fault(fleets: LocalFleets, driver: Record
 def test_one_seed_gives_one_series_of_ids(clock: StandingClock) -> None:
     ids = []
     for _ in range(2):
-        with closing(LocalFleets(None, Recorded(), clock, Random(3), Faults())) as fleets:
+        with closing(LocalFleets(None, Recorded(), clock, seeded(3), Faults())) as fleets:
             ids.append([node.node_id for node in fleets.launch(launch_request("job-1", count=4)).nodes])
     assert ids[0] == ids[1]
     assert len(set(ids[0])) == 4
@@ -200,13 +199,13 @@ def test_one_seed_gives_one_series_of_ids(clock: StandingClock) -> None:
 def test_another_process_can_list_and_terminate(tmp_path: Path, clock: StandingClock) -> None:
     file, run_id = tmp_path / "fleets.sqlite3", f"{RUN}-b"
     driver_of_crashed = process_nodes(tmp_path)
-    with closing(LocalFleets(file, driver_of_crashed, clock, Random(1), Faults())) as crashed:
+    with closing(LocalFleets(file, driver_of_crashed, clock, seeded(1), Faults())) as crashed:
         (node,) = crashed.launch(launch_request(run_id)).nodes
     driver = process_nodes(tmp_path)
-    with closing(LocalFleets(file, driver, clock, Random(2), Faults())) as fleets:
+    with closing(LocalFleets(file, driver, clock, seeded(2), Faults())) as fleets:
         assert fleets.list_nodes(run_id) == (node,)
         assert fleets.terminate([node.node_id]) == (node.node_id,)
-        assert [one.life for one in fleets.list_nodes(run_id)][0] in ("stopping", "terminated")
+        assert fleets.list_nodes(run_id)[0].life in ("stopping", "terminated")
         wait_until(lambda: [one.life for one in fleets.list_nodes(run_id)] == ["terminated"])
     driver.close()
     driver_of_crashed.close()
@@ -218,7 +217,7 @@ def test_a_node_is_terminated_only_when_nothing_of_it_runs(
 ) -> None:
     run_id = f"{RUN}-c"
     driver = process_nodes(tmp_path, agent, stop_grace_seconds=0.3)
-    with closing(LocalFleets(None, driver, clock, Random(1), Faults())) as fleets:
+    with closing(LocalFleets(None, driver, clock, seeded(1), Faults())) as fleets:
         (node,) = fleets.launch(launch_request(run_id)).nodes
         wait_until((tmp_path / run_id / node.node_id / "ready").exists)
         fleets.terminate([node.node_id])
@@ -231,7 +230,7 @@ def test_a_node_is_terminated_only_when_nothing_of_it_runs(
 def test_a_node_lives_as_long_as_its_trainer_even_without_an_agent(tmp_path: Path, clock: StandingClock) -> None:
     run_id = f"{RUN}-d"
     driver = process_nodes(tmp_path, DOUBLE_FORKING)
-    with closing(LocalFleets(None, driver, clock, Random(1), Faults())) as fleets:
+    with closing(LocalFleets(None, driver, clock, seeded(1), Faults())) as fleets:
         (node,) = fleets.launch(launch_request(run_id)).nodes
         wait_until((tmp_path / run_id / node.node_id / "ready").exists)
         agent = (tmp_path / run_id / node.node_id / "agent.pid").read_text()
@@ -243,19 +242,19 @@ def test_a_node_lives_as_long_as_its_trainer_even_without_an_agent(tmp_path: Pat
     driver.close()
 
 
-def test_a_node_asked_to_end_while_it_came_up_ends(clock: StandingClock) -> None:
-    class EndedMeanwhile(Recorded):
-        def start(self, node: Node, request: LaunchRequest) -> None:
-            super().start(node, request)
-            assert fleets.terminate([node.node_id]) == (node.node_id,)
-            self.running.add((node.run_id, node.node_id))
+class EndedMeanwhile(Recorded):
+    """A driver during whose start somebody else asks for the end of the node."""
 
+    others: LocalFleets
+
+    def start(self, node: Node, request: LaunchRequest) -> None:
+        assert self.others.terminate([node.node_id]) == (node.node_id,)
+        super().start(node, request)
+
+
+def test_a_node_asked_to_end_while_it_came_up_ends(clock: StandingClock) -> None:
     driver = EndedMeanwhile()
-    with closing(LocalFleets(None, driver, clock, Random(1), Faults())) as fleets:
+    with closing(LocalFleets(None, driver, clock, seeded(1), Faults())) as fleets:
+        driver.others = fleets
         assert [node.life for node in fleets.launch(launch_request("job-1")).nodes] == ["terminated"]
     assert driver.running == set()
-
-
-def test_requests_that_differ_in_any_field_differ() -> None:
-    request = launch_request("job-1")
-    assert replace(request, deadline_at=request.deadline_at + timedelta(seconds=1)) != request

@@ -12,6 +12,7 @@ from random import Random
 from typing import Any
 
 import pytest
+
 from headrace.local.asl.api_errors import (
     ExecutionAlreadyExists,
     ExecutionDoesNotExist,
@@ -24,7 +25,6 @@ from headrace.local.asl.api_errors import (
 )
 from headrace.local.interpreter import Interpreter, compile_machine
 from headrace.local.loop import SimulationDeadlock
-
 from tests.local.asl.scripted import START, World, machine
 
 _WAIT = {"W": {"Type": "Wait", "Seconds": 10, "Output": {"ok": True}, "End": True}}

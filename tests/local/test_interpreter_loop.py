@@ -6,6 +6,7 @@ import asyncio
 from datetime import UTC, datetime, timedelta, timezone
 
 import pytest
+
 from headrace.local.loop import LoopClock, SimulationDeadlock, simulated_loop
 
 _START = datetime(2030, 1, 1, tzinfo=UTC)

@@ -111,3 +111,16 @@ def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
     log = nodes.folder(RUN, "i-1") / "log" / "agent.log"
     wait_until(lambda: log.read_text() == "up\n")
     nodes.close()
+
+
+def test_an_ended_node_has_lost_its_disks_and_kept_its_log(nodes: ProcessNodes) -> None:
+    nodes.start(NODE, launch_request(RUN))
+    folder = nodes.folder(RUN, "i-1")
+    wait_until((folder / "ready").exists)
+    for name in ("volumes/dataset-000", "results"):
+        (folder / name).mkdir(parents=True)
+    nodes.stop(RUN, "i-1")
+    nodes.close()
+    assert not (folder / "volumes").exists()
+    assert not (folder / "results").exists()
+    assert (folder / "log" / "agent.log").exists()

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
 
@@ -28,7 +28,8 @@ import sys, os
 from pathlib import Path
 from headrace.local.s3_endpoint import S3Endpoint
 from headrace.local.system import SystemEntropy
-endpoint = S3Endpoint(Path(sys.argv[1]) / "s3", SystemEntropy(), {"PATH": os.environ["PATH"], "HEADRACE_OWNER": sys.argv[2]})
+environment = {"PATH": os.environ["PATH"], "HEADRACE_OWNER": sys.argv[2]}
+endpoint = S3Endpoint(Path(sys.argv[1]) / "s3", SystemEntropy(), environment)
 endpoint.serve("data", Path(sys.argv[1]), writable=False)
 endpoint.start()
 print(endpoint.url, flush=True)
@@ -76,11 +77,12 @@ def test_a_data_folder_is_read_where_it_lies_and_never_changed(s3: RunningS3) ->
     (s3.data / "a" / "x.bin").write_bytes(b"12345")
     before = {path: path.stat().st_mtime_ns for path in sorted(s3.data.rglob("*"))}
     assert s3.objects.get("data", "a/x.bin") == b"12345"
-    for change in (
+    changes: list[Callable[[], object]] = [
         lambda: s3.objects.put("data", "new.txt", b"1"),
         lambda: s3.objects.put("data", "a/x.bin", b"1"),
         lambda: s3.objects.delete("data", "a/x.bin"),
-    ):
+    ]
+    for change in changes:
         with pytest.raises(ClientError, match="InternalError"):
             change()
     assert {path: path.stat().st_mtime_ns for path in sorted(s3.data.rglob("*"))} == before
@@ -108,9 +110,7 @@ def test_an_odd_key_comes_back_as_it_went(s3: RunningS3, folder: Path, key: str)
 
 
 @pytest.mark.parametrize("key", ["a//b", "/a", "a/../b", "..", "a/./b", "../../escaped"])
-def test_a_key_that_cannot_be_a_file_is_refused_and_nothing_is_written(
-    s3: RunningS3, folder: Path, key: str
-) -> None:
+def test_a_key_that_cannot_be_a_file_is_refused_and_nothing_is_written(s3: RunningS3, folder: Path, key: str) -> None:
     with pytest.raises(ClientError, match="InvalidArgument"):
         s3.objects.put("results", key, b"1")
     assert s3.objects.page("results", "").objects == ()

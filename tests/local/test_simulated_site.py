@@ -6,7 +6,6 @@ import json
 
 from headrace.local.faults import Faults
 from headrace.local.simulated.site import SimulatedSite
-
 from tests.simulated_runs import (
     SEED,
     events_of,

@@ -6,7 +6,7 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -171,7 +171,8 @@ def test_a_stop_noted_by_another_process_is_noticed(site: LocalSite, tmp_path: P
 
 
 def test_stopping_or_recovering_an_unknown_run_is_an_error(site: LocalSite) -> None:
-    for ask in (lambda: site.stop_run("nobody", "ann"), lambda: site.recover("nobody")):
+    questions: list[Callable[[], object]] = [lambda: site.stop_run("nobody", "ann"), lambda: site.recover("nobody")]
+    for ask in questions:
         with pytest.raises(UnknownRun, match="'nobody'"):
             ask()
 
@@ -189,9 +190,10 @@ def test_a_run_whose_process_was_killed_is_recovered(tmp_path: Path) -> None:
     home = tmp_path / "home"
     home.mkdir()
     command = [sys.executable, "-c", DRIVING, str(home)]
-    with subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT
-    ) as driver, quick_site(home) as site:
+    with (
+        subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=CHECKOUT) as driver,
+        quick_site(home) as site,
+    ):
         assert driver.stdout is not None
         assert driver.stdout.readline() == "started\n"
         wait_until(lambda: [*site.cloud.runs.run_ids()])

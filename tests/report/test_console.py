@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+
 from headrace.report.cells import cell, status_cell
 from headrace.report.console import PIPED_COLUMNS, console_for
 

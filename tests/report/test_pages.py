@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import pytest
+from rich.console import RenderableType
+
 from headrace.domain.run import NodeRow
 from headrace.report.console import text_of
 from headrace.report.end_page import Ended, end_page
@@ -10,8 +12,6 @@ from headrace.report.plan_page import plan_page
 from headrace.report.receipt_page import receipt_page
 from headrace.report.run_page import run_page
 from headrace.report.runs_page import runs_page
-from rich.console import RenderableType
-
 from tests.report import samples
 from tests.report.golden import assert_golden
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import unicodedata
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.report.console import text_of
 from headrace.report.end_page import Ended, end_page
 from headrace.report.plain_text import plain, plain_log_line
 from headrace.report.run_page import run_page
-from hypothesis import given
-from hypothesis import strategies as st
-
 from tests.report import samples
 
 

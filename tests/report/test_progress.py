@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-from headrace.report.progress import Staging, phase_seconds, staging_of, training_of, usd_so_far
 
+from headrace.report.progress import Staging, phase_seconds, staging_of, training_of, usd_so_far
 from tests.report import samples
 
 
@@ -37,5 +37,6 @@ def test_machines_cost_from_launch_to_release_or_to_now() -> None:
 def test_the_last_phase_lasts_until_now_or_the_end() -> None:
     run = samples.row(("admitted", 1), ("staging", 3))
     assert phase_seconds(run, samples.clock(7)) == (("admitted", 2.0), ("staging", 4.0))
+    assert phase_seconds(samples.row(), samples.clock(7)) == ()
     over = samples.row(("admitted", 1), ("ended", 3), ended_at=samples.at(3))
     assert phase_seconds(over, samples.clock(59)) == (("admitted", 2.0), ("ended", 0.0))

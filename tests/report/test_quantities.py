@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.report.quantities import (
     bytes_text,
     clock_text,
@@ -12,8 +15,6 @@ from headrace.report.quantities import (
     rate_text,
     usd_text,
 )
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 @pytest.mark.parametrize(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from headrace.report.change_lines import json_of, line_of
 from headrace.report.view import Change, Seen, Snapshot, changes_since
-
 from tests.report import samples
 
 

@@ -13,7 +13,6 @@ from headrace.local.asl.errors import UnsupportedDefinition
 from headrace.local.asl.expressions import BadExpression
 from headrace.local.asl.loading import compile_machine
 from headrace.local.asl.templates import template
-
 from tests.statemachines.asl_graph import State, assigned_before, edges, reachable
 
 _LONGEST_FILE = 150

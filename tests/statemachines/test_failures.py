@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+
 from headrace.domain.errors import BadJob, CapacityUnavailable
 from headrace.local.faults import Faults
-
 from tests.simulated_runs import (
     ending_of,
     failing_function,

@@ -7,8 +7,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from headrace.local.simulated.site import SimulatedSite
 
+from headrace.local.simulated.site import SimulatedSite
 from tests.simulated_runs import JOB, only_run, simulated_site
 
 EXAMPLES = Path(__file__).parents[2] / "statemachines" / "examples"

@@ -13,7 +13,8 @@ from typing import Any
 import click
 
 from headrace.cli.interrupts import Interrupts
-from headrace.client.opening import open_local_site, open_run_table
+from headrace.client import opening
+from headrace.client.opening import open_run_table
 from headrace.client.places import HOME_VARIABLE, home_folder
 from headrace.client.recovery import recover_dead_runs
 from headrace.client.run_table import RunTable
@@ -73,7 +74,7 @@ def recover_first(place: Place) -> None:
         return
     with Interrupts() as interrupts:
         interrupts.hold()
-        for run_id in recover_dead_runs(place.table, place.home, open_local_site, aside):
+        for run_id in recover_dead_runs(place.table, place.home, opening.open_local_site, aside):
             aside(f"{run_id}: the process that drove the run was killed; everything of it is released now")
     if interrupts.count:
         raise KeyboardInterrupt

@@ -56,9 +56,11 @@ def _run(place: Place, prepared: PreparedJob, faults: tuple[str, ...], screen: S
     with Client(place.home, faults) as client:
         if interrupts.count:
             return EXIT_STOPPED
-        ended = follow(client.launch(prepared), screen, interrupts)
+        handle = client.launch(prepared)
+        ended = follow(handle, screen, interrupts)
+        failure = handle.failure
     if ended is None:
-        aside("the run ended before it was recorded; its input was refused")
+        aside(f"the run was refused: {failure}")
         return EXIT_STOPPED if interrupts.count else EXIT_FAILED
     screen.end(ended)
     return _exit_code(ended, is_interrupted=interrupts.count > 0)

@@ -9,9 +9,10 @@ from contextlib import ExitStack, closing
 from types import TracebackType
 from typing import Any, Self
 
+from headrace.client import opening
 from headrace.client.dry_run import plan_without_running
 from headrace.client.handle import RunHandle, launch, serve
-from headrace.client.opening import open_local_site, open_run_table, read_prices
+from headrace.client.opening import open_run_table, read_prices
 from headrace.client.places import home_folder
 from headrace.client.prepare import PreparedJob, prepare, read_job
 from headrace.client.recovery import recover_dead_runs
@@ -37,11 +38,11 @@ class Client:
         self,
         home: str | os.PathLike[str] | None = None,
         faults: Sequence[str] = (),
-        open_site: OpenSite = open_local_site,
+        open_site: OpenSite | None = None,
     ) -> None:
         self.home = home_folder(home)
         self._faults = tuple(faults)
-        self._open_site = open_site
+        self._open_site = open_site or opening.open_local_site
         self._stack = ExitStack()
         self._site: Site | None = None
         self._handles: list[RunHandle] = []

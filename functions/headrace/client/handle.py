@@ -53,9 +53,14 @@ class RunHandle:
         """Return the run's id once the run is recorded. Raises RunRefused when that never happens."""
         while (run_id := self.known_id) is None:
             if self._site.is_over(self._arn) and self.known_id is None:
-                raise RunRefused(f"the run was refused: {self._site.failure_of(self._arn)}")
+                raise RunRefused(f"the run was refused: {self.failure}")
             time.sleep(LOOK_SECONDS)
         return run_id
+
+    @property
+    def failure(self) -> str | None:
+        """Return `error: cause` of an execution that ended badly, even before there was a run."""
+        return self._site.failure_of(self._arn)
 
     def snapshot(self) -> Snapshot:
         """Return the run and its machines as they stand."""

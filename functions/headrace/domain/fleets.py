@@ -25,8 +25,6 @@ class ComputeFleet:
     usd_per_hour: float
     on_demand_usd_per_hour: float
     market: Literal["on-demand", "spot"]
-    is_named: bool
-    """True when the job names the type, so that no other may take its place."""
 
 
 @dataclass(frozen=True)
@@ -85,7 +83,7 @@ def _named_fleet(compute: Compute, name: str, catalog: Catalog, prices: PriceLis
     refusal = _unpriced(machine, compute, prices)
     if refusal:
         raise InfeasibleJob(f"compute.instance_type {name!r} cannot be planned: {refusal}")
-    return _fleet(machine, compute.count, compute, prices, is_named=True)
+    return _fleet(machine, compute.count, compute, prices)
 
 
 def _accelerated_fleets(
@@ -124,9 +122,7 @@ def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
     return ""
 
 
-def _fleet(
-    machine: MachineType, count: int, compute: Compute, prices: PriceList, *, is_named: bool = False
-) -> ComputeFleet:
+def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList) -> ComputeFleet:
     list_price = prices.on_demand[machine.name]
     saving = prices.spot_savings_percent.get(machine.name, 0) if compute.capacity == "spot" else 0
     return ComputeFleet(
@@ -135,7 +131,6 @@ def _fleet(
         usd_per_hour=round(list_price * (100 - saving) / 100, 6),
         on_demand_usd_per_hour=list_price,
         market=compute.capacity,
-        is_named=is_named,
     )
 
 

@@ -88,7 +88,7 @@ def _wrong_type(detail: ErrorDetails, path: Path) -> str:
     if path == ("command",) and isinstance(found, str):
         return f"write the command as a list of words: {json.dumps(found.split()[:20])}"
     if kind == "string_type" and isinstance(found, bool | int | float):
-        return f"should be text, found {json.dumps(found)}; for text, put it in quotes"
+        return f"should be text{_found(detail, path)}; for text, put it in quotes"
     if kind.startswith(("int_", "float_")) and isinstance(found, str):
         return f"should be a number in plain decimal digits, without quotes{_found(detail, path)}"
     return f"{_lower(detail['msg'])}{_found(detail, path)}"

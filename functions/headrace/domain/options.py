@@ -85,9 +85,7 @@ def _compute_plan(candidate: Candidate, search: Search) -> FleetPlan:
 
 
 def _compute_fallbacks(candidate: Candidate, search: Search) -> tuple[str, ...]:
-    """Return types with as many accelerators and SSDs each that the same storage feeds; none when the job names one."""
-    if candidate.compute.is_named:
-        return ()
+    """Return types with as many accelerators and SSDs each that the same storage feeds; a named type has none."""
     able = {
         one.compute.machine.name: one.compute.usd_per_hour
         for one in search.found

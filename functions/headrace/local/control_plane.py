@@ -80,9 +80,9 @@ class ControlPlane:
 
     def stop_requested_runs(self) -> None:
         """Abort the executions of this process whose run row says that someone wants it stopped."""
-        for arn in tuple(self._runs):
+        for arn in filter(self.cloud.executions.is_running, tuple(self._runs)):
             row = self._row_of(arn)
-            if row and row.get("stop_requested_by") and self.cloud.executions.is_running(arn):
+            if row and row.get("stop_requested_by"):
                 self.cloud.executions.stop(arn, f"stopped by {row['stop_requested_by']}")
 
     def is_over(self, arn: str) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import subprocess
 import sys
@@ -117,6 +118,7 @@ class ProcessNodes:
         self._kill_own(run_id, node_id)
         marker.kill_marked(marks)
         self._reap()
+        _wipe(self.folder(run_id, node_id))
 
     def _own(self) -> frozenset[tuple[str, str]]:
         """Return the nodes whose agent was started here and lives.
@@ -160,3 +162,10 @@ class ProcessNodes:
             "deadline_at": to_text(request.deadline_at),
             "folder": str(self.folder(node.run_id, node.node_id)),
         }
+
+
+def _wipe(folder: Path) -> None:
+    """Remove what the node's disks held, as a terminated machine loses its own; what says what happened stays."""
+    for path in folder.iterdir() if folder.is_dir() else ():
+        if path.is_dir() and not path.is_symlink() and path.name != "log":
+            shutil.rmtree(path, ignore_errors=True)

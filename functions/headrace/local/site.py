@@ -126,6 +126,8 @@ class LocalSite:
         self._cloud = self._plane = None
 
     def _open(self, stack: ExitStack) -> None:
+        # Runs keep signing keys below: only this user may read them.
+        self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
         clock = SystemClock()
         plane = ControlPlane(Journal(self._home / "logs", clock))
         stack.callback(plane.close)

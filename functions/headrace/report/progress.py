@@ -101,7 +101,8 @@ def usd_so_far(nodes: Iterable[NodeRow], now: datetime) -> float:
 
 def phase_seconds(row: RunRow, now: datetime) -> tuple[tuple[str, float], ...]:
     """Return each phase the run entered and how long it lasted, the last one up to the end or now."""
-    ends = [mark.at for mark in row.phases[1:]] + [row.ended_at or to_text(now)]
-    return tuple(
-        (mark.name, max(0.0, seconds_between(mark.at, end))) for mark, end in zip(row.phases, ends, strict=True)
-    )
+    if not row.phases:
+        return ()
+    ends = [*(mark.at for mark in row.phases[1:]), row.ended_at or to_text(now)]
+    spans = ((mark.name, seconds_between(mark.at, end)) for mark, end in zip(row.phases, ends, strict=True))
+    return tuple((name, max(0.0, seconds)) for name, seconds in spans)

@@ -10,11 +10,12 @@ from typing import Any
 
 import jlens
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.local.asl.errors import StateFailure
 from headrace.local.asl.expressions import BadExpression, Expression, Scope, is_expression
 from headrace.local.asl.templates import template
-from hypothesis import given
-from hypothesis import strategies as st
 
 _REFERENCE = json.loads((Path(__file__).parents[2] / "golden" / "asl" / "jsonata.json").read_text(encoding="utf-8"))
 _JSON = st.recursive(

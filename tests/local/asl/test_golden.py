@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import yaml
+
 from headrace.local.asl.api_errors import InvalidToken, TaskDoesNotExist, TaskTimedOut
 from headrace.local.interpreter import ExecutionDescription
-
 from tests.local.asl.scripted import START, World, machine
 
 Case = dict[str, Any]

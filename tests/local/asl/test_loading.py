@@ -6,8 +6,8 @@ import json
 from typing import Any
 
 import pytest
-from headrace.local.interpreter import UnsupportedDefinition, compile_machine, load_machine
 
+from headrace.local.interpreter import UnsupportedDefinition, compile_machine, load_machine
 from tests.local.asl.scripted import machine
 
 _TASK: dict[str, Any] = {

@@ -5,11 +5,12 @@ from __future__ import annotations
 from random import Random
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
 from headrace.local.asl.definition import Retrier
 from headrace.local.asl.errors import StateFailure
 from headrace.local.asl.retry import Attempts, delay_seconds
-from hypothesis import given
-from hypothesis import strategies as st
 
 
 def _retrier(**changes: object) -> Retrier:
