@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-import copy
 import hashlib
+import json
 from collections.abc import Iterator, Mapping
-from typing import Any
 
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.ports import Json, ObjectInfo, ObjectPage
@@ -61,38 +60,39 @@ def _info(key: str, body: bytes) -> ObjectInfo:
 
 
 class MemoryRuns:
-    """The Runs port in a dictionary."""
+    """The Runs port in a dictionary; items are kept as JSON text, so nobody shares one by accident."""
 
     def __init__(self) -> None:
-        self._items: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+        self._texts: dict[str, dict[str, dict[str, str]]] = {}
 
     def insert(self, run_id: str, kind: str, name: str, item: Mapping[str, Json]) -> bool:
         """Write a new item; return False when the key is taken."""
-        items = self._items.setdefault(run_id, {}).setdefault(kind, {})
-        if name in items:
+        texts = self._texts.setdefault(run_id, {}).setdefault(kind, {})
+        if name in texts:
             return False
-        items[name] = copy.deepcopy(dict(item))
+        texts[name] = json.dumps(item)
         return True
 
     def read(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
         """Return a copy of the item, or None."""
-        return copy.deepcopy(self._items.get(run_id, {}).get(kind, {}).get(name))
+        text = self._texts.get(run_id, {}).get(kind, {}).get(name)
+        return None if text is None else json.loads(text)
 
     def update(
         self, run_id: str, kind: str, name: str, changes: Mapping[str, Json], expecting: Mapping[str, Json]
     ) -> bool:
         """Set fields if the item exists and has the expected ones."""
-        item = self._items.get(run_id, {}).get(kind, {}).get(name)
+        item = self.read(run_id, kind, name)
         if item is None or any(item.get(field) != value for field, value in expecting.items()):
             return False
-        item.update(copy.deepcopy(dict(changes)))
+        self._texts[run_id][kind][name] = json.dumps({**item, **changes})
         return True
 
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return copies of every item of the kind, ordered by name."""
-        items = self._items.get(run_id, {}).get(kind, {})
-        return tuple(copy.deepcopy(items[name]) for name in sorted(items))
+        texts = self._texts.get(run_id, {}).get(kind, {})
+        return tuple(json.loads(texts[name]) for name in sorted(texts))
 
     def run_ids(self) -> Iterator[str]:
         """Yield the ids that have a run row, newest first."""
-        return (run_id for run_id in reversed(list(self._items)) if "run" in self._items[run_id])
+        return (run_id for run_id in reversed(list(self._texts)) if "run" in self._texts[run_id])

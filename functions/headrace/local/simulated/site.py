@@ -66,14 +66,17 @@ class SeededEntropy:
 
 
 class SimulatedSite:
-    """A cloud, its machines, the state machines and the handlers, all of one seed; `log` gets every line of it."""
+    """A cloud, its machines, the state machines and the handlers, all of one seed; `log` gets every line of it.
+
+    Without a log no call is recorded, which makes a run several times faster.
+    """
 
     def __init__(
         self,
         seed: int,
         prices: SimulatedPrices,
         faults: Faults | None = None,
-        log: Callable[[str], None] = lambda _line: None,
+        log: Callable[[str], None] | None = None,
     ) -> None:
         faults = faults or Faults()
         self.loop = SimulatedLoop(START)
@@ -92,7 +95,7 @@ class SimulatedSite:
             loop=self.loop,
             random=source,
             on_status=self._on_status,
-            log=lambda event: log(json.dumps(event, default=str, separators=(",", ":"))),
+            log=None if log is None else lambda event: log(json.dumps(event, default=str, separators=(",", ":"))),
         )
         self.objects = MemoryObjects(faults.denied_buckets)
         self.bus = LocalBus(self._deliver, clock, SeededEntropy(source))
@@ -111,7 +114,7 @@ class SimulatedSite:
             entropy=SeededEntropy(source),
             settings=SETTINGS,
         )
-        self.cloud = recorded(cloud, log)
+        self.cloud = cloud if log is None else recorded(cloud, log)
 
     def run(self, given: Mapping[str, Json], name: str = "run") -> ExecutionDescription:
         """Run `training_run` with this input to the end of all that it starts; return how it ended."""
