@@ -13,6 +13,7 @@ import obstore
 
 from headrace_agent.s3 import S3_ERRORS, S3Address, check_key, open_bucket, parse_address
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
+from headrace_agent.text import first_line
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -37,8 +38,7 @@ def fetch_code(address_text: str, work: Path) -> None:
     except FileNotFoundError as error:
         raise CodeUnusable(f"the job's code {address_text} is not there") from error
     except (ValueError, UnsafePath, tarfile.TarError, zipfile.BadZipFile, EOFError, *S3_ERRORS) as error:
-        reason = str(error).split("\n", 1)[0]
-        raise CodeUnusable(f"the job's code {address_text} cannot be used: {reason}") from error
+        raise CodeUnusable(f"the job's code {address_text} cannot be used: {first_line(error)}") from error
 
 
 def _fetch_folder(store: S3Store, address: S3Address, work: Path) -> None:

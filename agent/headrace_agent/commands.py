@@ -19,6 +19,7 @@ from headrace_agent.node import Node, load_node
 from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket, parse_address
 from headrace_agent.spool import Spool
+from headrace_agent.text import first_line
 
 DESCRIPTION = "The headrace agent: configures this machine, moves data, supervises the job and reports."
 EPILOG = """\
@@ -59,7 +60,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
             return _configure(node, environ, options)
         return _hand_in(node, environ, options.command)
     except (ConfigError, FolderBusy, ActionFailed, *S3_ERRORS) as error:
-        sys.stderr.write(f"headrace-agent {options.command}: {error}\n")
+        reason = error if isinstance(error, (ConfigError, FolderBusy, ActionFailed)) else first_line(error)
+        sys.stderr.write(f"headrace-agent {options.command}: {reason}\n")
         return 1
 
 

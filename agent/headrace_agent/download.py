@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import obstore
 
+from headrace_agent.etags import looks_like_md5
 from headrace_agent.s3 import plain_etag
 
 if TYPE_CHECKING:
@@ -47,14 +48,14 @@ class Source(NamedTuple):
 async def download(source: Source, descriptor: int, places: asyncio.Semaphore) -> str | None:
     """Write the object's bytes to the descriptor, each request in one of the places.
 
-    Return their MD5 in hexadecimal, or None for a large object, read out of order. Raises Unlike, ObjectChanged, and
-    what obstore raises.
+    Return their MD5 in hexadecimal where the ETag claims to be one, but None for a large object, read out of order.
+    Raises Unlike, ObjectChanged, and what obstore raises.
     """
     if source.bytes <= RANGED_ABOVE_BYTES:
-        md5 = hashlib.md5(usedforsecurity=False)
+        md5 = hashlib.md5(usedforsecurity=False) if looks_like_md5(source.etag) else None
         async with places:
             await _copy(source, descriptor, 0, source.bytes, md5)
-        return md5.hexdigest()
+        return md5.hexdigest() if md5 else None
     try:
         async with asyncio.TaskGroup() as group:
             for start in range(0, source.bytes, RANGE_BYTES):

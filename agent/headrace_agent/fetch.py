@@ -16,6 +16,7 @@ from headrace_agent.dataset import DatasetFile
 from headrace_agent.download import ObjectChanged, Source, Unlike, download
 from headrace_agent.etags import is_encrypted_by_key_service, looks_like_md5, md5_of
 from headrace_agent.s3 import S3_ERRORS, check_key, open_bucket, plain_etag
+from headrace_agent.text import first_line
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -58,7 +59,7 @@ class Fetcher:
             except (ObjectChanged, PermissionDeniedError, UnauthenticatedError, FileNotFoundError) as error:
                 raise FetchFailed(f"{wanted.source}: {_final_reason(error)}") from error
             except (Unlike, *S3_ERRORS) as error:
-                failure = _first_line(error)
+                failure = first_line(error)
         raise FetchFailed(f"{wanted.source}: could not be read in {ATTEMPTS} attempts; the last said: {failure}")
 
     def _source(self, wanted: DatasetFile) -> Source:
@@ -81,8 +82,9 @@ class Fetcher:
                 os.close(descriptor)
             await _check_md5(source, temporary, md5)
             temporary.rename(target)
-        finally:
+        except BaseException:
             temporary.unlink(missing_ok=True)
+            raise
 
 
 async def _check_md5(source: Source, temporary: Path, md5: str | None) -> None:
@@ -101,7 +103,3 @@ def _final_reason(error: Exception) -> str:
     if isinstance(error, ObjectChanged):
         return str(error)
     return "this machine's role may not read it"
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0][:300]

@@ -11,6 +11,7 @@ import obstore
 from headrace_agent.fields import ConfigError, Fields
 from headrace_agent.node import Node
 from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.text import first_line
 
 LOG = logging.getLogger(__name__)
 FIRST_WAIT_SECONDS = 0.2
@@ -53,7 +54,7 @@ def await_identity(node: Node, is_stopped: Callable[[float], bool]) -> Identity 
         except FileNotFoundError:
             LOG.debug("no identity yet")
         except (ConfigError, *S3_ERRORS) as error:
-            LOG.warning("cannot read the identity: %s", error)
+            LOG.warning("cannot read the identity: %s", first_line(error))
         if is_stopped(wait_seconds):
             return None
         wait_seconds = min(wait_seconds * 1.3, LONGEST_WAIT_SECONDS)

@@ -16,7 +16,7 @@ from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.results_manifest import ManifestHead, write_manifest
 from headrace_agent.s3 import S3_ERRORS, open_bucket
-from headrace_agent.text import short
+from headrace_agent.text import first_line, short
 from headrace_agent.work import Work
 
 LOOK_SECONDS = 1.0
@@ -80,7 +80,7 @@ class JobResults:
         except OutOfTime:
             trouble, manifest = f"results were not saved within {grace_seconds:g} seconds", None
         except S3_ERRORS as error:
-            trouble, manifest = f"the results manifest was not written: {_first_line(error)}", None
+            trouble, manifest = f"the results manifest was not written: {first_line(error)}", None
         files, total_bytes = self._journal.totals()
         return SavedResults(manifest, files, total_bytes, trouble)
 
@@ -101,7 +101,3 @@ class JobResults:
 
     def _write_manifest(self) -> str:
         return write_manifest(self._run_store, self._head, self._journal, self._saver.skipped)
-
-
-def _first_line(error: Exception) -> str:
-    return str(error).split("\n", 1)[0]

@@ -11,6 +11,7 @@ import obstore
 
 from headrace_agent.job_log import JobLog
 from headrace_agent.s3 import S3_ERRORS
+from headrace_agent.text import first_line
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -52,6 +53,6 @@ class LogShipper:
             obstore.put(self._store, self._key, Path(whole), max_concurrency=2)
             self._shipped_bytes = covered
         except S3_ERRORS as error:
-            LOG.warning("the log was not uploaded: %s", str(error).split("\n", 1)[0])
+            LOG.warning("the log was not uploaded: %s", first_line(error))
         finally:
             whole.unlink(missing_ok=True)

@@ -13,6 +13,7 @@ from headrace_agent.open_files import open_for_writing
 from headrace_agent.result_files import FileState, Skipped, look
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.s3 import S3_ERRORS
+from headrace_agent.text import first_line
 from headrace_agent.upload import FileChanged, NotSaved, save
 
 if TYPE_CHECKING:
@@ -83,10 +84,10 @@ class ResultsSaver:
         except FileNotFoundError as error:
             return self._when_gone(file, error)
         except (FileChanged, NotSaved, *S3_ERRORS) as error:
-            reason = str(error).split("\n", 1)[0]
+            reason = first_line(error)
             LOG.warning("not saved yet: %s: %s", file.path, reason)
             return reason
         return None
 
     def _when_gone(self, file: FileState, error: FileNotFoundError) -> str | None:
-        return str(error).split("\n", 1)[0] if (self._root / file.path).exists() else None
+        return first_line(error) if (self._root / file.path).exists() else None

@@ -23,7 +23,7 @@ from headrace_agent.safe_paths import SafeRoot, UnsafePath
 from headrace_agent.spool import Outcome
 from headrace_agent.stage_state import StageState
 from headrace_agent.stage_tally import StageTally
-from headrace_agent.text import short
+from headrace_agent.text import first_line, short
 from headrace_agent.work import Work
 
 LOG = logging.getLogger(__name__)
@@ -51,7 +51,7 @@ def run_stage(work: Work) -> Outcome | None:
             raise ConfigError("config.json has no part 'stage'")
         return asyncio.run(_Staging(work, task).run())
     except (ConfigError, UnsafePath, ActionFailed, *S3_ERRORS) as error:
-        return Outcome("Dataset Failed", {"reason": short(str(error)), "missing": []})
+        return Outcome("Dataset Failed", {"reason": short(first_line(error)), "missing": []})
 
 
 class _Staging:

@@ -6,6 +6,7 @@ import json
 
 SHORT_CHARACTERS = 1024
 SHORT_JSON_BYTES = 2048
+LINE_CHARACTERS = 400
 
 
 def cleaned(text: str) -> str:
@@ -35,3 +36,8 @@ def last_part(text: str, characters: int, encoded_bytes: int) -> str:
     while json_bytes(kept) > encoded_bytes:
         kept = kept[max(1, len(kept) // 16) :]
     return kept
+
+
+def first_line(error: BaseException) -> str:
+    """Return what an error says in one line; obstore's errors go on for many."""
+    return cleaned(str(error).split("\n", 1)[0])[:LINE_CHARACTERS]

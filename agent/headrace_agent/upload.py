@@ -22,7 +22,9 @@ PART_BYTES = 5 * 1024 * 1024
 PARTS_MAX = 9_000
 """S3 takes 10,000 parts of an object; larger parts are used before that."""
 
-PARTS_AT_ONCE = 3
+PARTS_AT_ONCE = 2
+"""Little memory matters more here than speed: a job's memory is the job's."""
+
 READ_BYTES = 1024 * 1024
 
 

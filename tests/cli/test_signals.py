@@ -94,16 +94,18 @@ def start(tmp_path: Path) -> Iterator[Start]:
         if run.process.poll() is None:
             run.process.kill()
             run.process.wait()
+        if run.process.stdout is not None:
+            run.process.stdout.close()
         run.rows()
 
 
 def test_ctrl_c_while_the_job_trains_stops_the_run_and_leaves_nothing(start: Start) -> None:
     run = start()
     run.await_line("training: the command runs")
-    run.process.send_signal(signal.SIGINT)
+    os.killpg(run.process.pid, signal.SIGINT)
     assert run.end() == 130
     assert "training is asked to stop, machines are released" in run.seen
-    assert "status    STOPPED" in run.seen
+    assert "STOPPED after" in run.seen
     assert [row["status"] for row in run.rows()] == ["STOPPED"]
     assert run.left() == {}
 

@@ -150,8 +150,9 @@ def test_clashes_are_those_that_comparing_all_pairs_finds(keys: list[str]) -> No
 
 
 def test_what_is_remembered_between_pages_does_not_grow_with_the_listing() -> None:
-    _, remembered = page_faults([Listed(f"set/{n:06d}/a") for n in range(5_000)], "set/", OpenKeys())
-    assert len(remembered.keys) == 1
+    apart = [Listed(f"set/{n:06d}/a") for n in range(5_000)]
+    within = [Listed("set/" + "a" * n) for n in range(1, 200)]
+    assert [len(page_faults(listed, "set/", OpenKeys())[1].keys) for listed in (apart, within)] == [1, 1]
 
 
 @given(CLOSE_KEYS, st.integers(1, 5))

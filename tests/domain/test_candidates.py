@@ -87,3 +87,15 @@ def test_types_that_make_no_storage_node_are_left_alone_however_cheap(facts: dic
     made = plan(job(), dataset(), *world({CPU: 1.0, machine("disk.odd", **facts): 0.01, FAST: 2.0}))
     assert made.chosen.fleets[0].instance_type == "disk.fast"
     assert any(one.example == "disk.odd" for one in made.rejected)
+
+
+def test_reads_that_are_only_assumed_are_said_to_be_more_than_s3_gives() -> None:
+    made = plan(job(storage="direct"), dataset(files=10**8), *SMALL)
+    assert any("S3 gives fewer requests than the assumed reads take" in one for one in made.assumptions)
+
+
+def test_slow_own_disks_are_used_for_an_assumed_demand_only_when_the_job_insists() -> None:
+    slow = world({machine("cpu.large", ssd_read_bytes_per_s=10**7): 1.0, FAST: 2.0})
+    assert plan(job(), dataset(), *slow).chosen.storage == "fleet"
+    made = plan(job(storage="local"), dataset(), *slow)
+    assert any("SSDs read less than is assumed" in one for one in made.assumptions)

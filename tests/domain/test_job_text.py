@@ -13,40 +13,10 @@ from hypothesis import strategies as st
 from headrace.domain.errors import BadJob
 from headrace.domain.job import JobSpec
 from headrace.domain.job_text import job_from_mapping, job_schema, parse_job
+from tests.domain.job_texts import JOB, MINIMAL, faults
 
-JOB = """\
-name: digits
-data: {source: s3://datasets/digits/, region: us-east-2, staging: copy}
-results: s3://experiments/digits/
-code: s3://experiments/src.tar.gz
-environment:
-  requirements: requirements.txt
-  variables: {MODE: "on", DEBUG: on}
-command: [python, train.py, --epochs, "90", --started, 2026-11-30]
-compute:
-  instance_type: c7i.large
-  count: 1
-demand: {read_bytes_per_s: 2e6, checkpoints: {bytes: 1000, period_s: 60}}
-duration_hours: 0.5
-storage: fleet
-storage_nodes: 2
-budget_usd: 5
-"""
-MINIMAL = """\
-name: digits
-data: {source: s3://datasets/digits/}
-results: s3://experiments/digits/
-command: [python, train.py]
-compute: {instance_type: c7i.large}
-"""
 MUTATIONS = 2_500
 SEED = 20_261_130
-
-
-def faults(text: str) -> tuple[str, ...]:
-    with pytest.raises(BadJob) as refusal:
-        parse_job(text)
-    return refusal.value.faults
 
 
 def test_five_lines_are_a_job() -> None:
@@ -64,6 +34,10 @@ def test_words_that_yaml_1_1_makes_booleans_or_dates_stay_text() -> None:
     job = parse_job(JOB.replace("2e6", "2000000"))
     assert job.environment.variables == {"MODE": "on", "DEBUG": "on"}
     assert job.command == ("python", "train.py", "--epochs", "90", "--started", "2026-11-30")
+
+
+def test_a_byte_order_mark_and_other_line_ends_are_read() -> None:
+    assert parse_job("\ufeff" + MINIMAL.replace("\n", "\r\n")) == parse_job(MINIMAL)
 
 
 def test_json_is_read_as_well_as_yaml() -> None:
@@ -84,27 +58,6 @@ def test_several_named_inputs_are_read() -> None:
         "data:\n  - {name: a, source: s3://datasets/a/}\n  - {name: b, source: s3://datasets/b/}",
     )
     assert [one.name for one in parse_job(text).data] == ["a", "b"]
-
-
-@pytest.mark.parametrize(
-    ("line", "expected"),
-    [
-        ("compute: {instance_type: c7i.large, count: 0}", "line 5, column 44, compute.count: "),
-        ("compute: {instance_type: c7i.large, count: true}", "line 5, column 44, compute.count: "),
-        ('compute: {instance_type: c7i.large, count: "2"}', "line 5, column 44, compute.count: "),
-        ("compute: {instance_type: c7i.large, count: 2.5}", "line 5, column 44, compute.count: "),
-        ("compute: {instance_type: c7i.large, count: 1_000}", "line 5, column 44, compute.count: "),
-        ("compute: {}", "line 5, column 10, compute: needs exactly one of"),
-        ("compute: {instance_type: c7i}", "line 5, column 26, compute.instance_type: should be an EC2 type"),
-        ("compute: {accelerator: h100, instance_type: a.b}", "line 5, column 10, compute: needs exactly one of"),
-        ("compute: {accelerator: h100, cont: 2}", "compute.cont: is not a key that a job has; did you mean 'count'?"),
-        ("compute: p5", "line 5, column 10, compute: "),
-    ],
-)
-def test_a_fault_is_named_with_its_place(line: str, expected: str) -> None:
-    found = faults(MINIMAL.replace("compute: {instance_type: c7i.large}", line))
-    assert len(found) == 1
-    assert expected in found[0]
 
 
 @pytest.mark.parametrize(
@@ -141,52 +94,19 @@ def test_what_could_hide_or_explode_is_refused(text: str, expected: str) -> None
     assert any(expected in fault for fault in faults(text))
 
 
-def test_all_faults_are_listed_at_once_in_the_order_of_the_text() -> None:
-    text = (
-        MINIMAL.replace("name: digits", "name: Digits").replace("c7i.large}", "c7i.large, count: -1}")
-        + "bugdet_usd: 3\n"
-    )
-    found = faults(text)
-    assert [fault.split(",")[0] for fault in found] == ["line 1", "line 5", "line 6"]
-
-
-def test_one_bad_input_is_not_reported_as_none_at_all() -> None:
-    found = faults(MINIMAL.replace("s3://datasets/digits/", "s3://X/"))
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ("name: &x digits", "line 1, column 7: the anchor &x is not read"),
+        ("name: !!str digits", "line 1, column 7: the tag !!str is not read"),
+        ("name: digits\nname: digits", "line 2, column 1: the key 'name' is given twice"),
+        ("name: digits\nbudget_usd: .inf", "line 2, column 13: .inf is not a number"),
+    ],
+)
+def test_one_such_thing_is_enough_to_refuse_a_job_that_is_otherwise_good(line: str, expected: str) -> None:
+    found = faults(MINIMAL.replace("name: digits", line))
     assert len(found) == 1
-    assert "data.source: 's3://X/' is not an S3 address" in found[0]
-
-
-def test_a_missing_part_is_named() -> None:
-    assert faults(MINIMAL.replace("command: [python, train.py]\n", "")) == (
-        "line 1, column 1, command: is missing; add it",
-    )
-
-
-def test_a_command_in_one_string_gets_the_list_to_write() -> None:
-    found = faults(MINIMAL.replace("[python, train.py]", "python train.py --lr 0.1"))
-    assert 'write the command as a list of words: ["python", "train.py", "--lr", "0.1"]' in found[0]
-
-
-def test_a_number_in_the_command_gets_the_hint_to_quote_it() -> None:
-    found = faults(MINIMAL.replace("train.py]", "train.py, 90]"))
-    assert found == ("line 4, column 29, command.2: should be text, found 90; for text, put it in quotes",)
-
-
-def test_values_of_the_environment_are_never_repeated() -> None:
-    text = (
-        MINIMAL
-        + 'environment: {requirements: "hunter2 a", image: 12, variables: {TOKEN: 1234567, KEY: "hunter2\\a"}}\n'
-    )
-    found = faults(text)
-    assert len(found) == 4
-    assert "hunter2" not in str(found)
-    assert "1234567" not in str(found)
-
-
-def test_a_long_list_of_faults_is_cut_and_counted() -> None:
-    found = faults("\n".join(f"key{n}: 1" for n in range(200)))
-    assert len(found) == 51
-    assert found[-1] == "and 155 more faults"
+    assert found[0].startswith(expected)
 
 
 def test_a_mapping_from_json_is_held_to_the_same_rules() -> None:

@@ -104,9 +104,11 @@ def page_faults(objects: Sequence[ListedObject], prefix: str, before: OpenKeys) 
 
 
 def _clash(key: str, still_open: list[str]) -> str | None:
-    """Return the fault when an open key is a folder of this one, having closed those that cannot be one any more."""
-    while still_open and not key.startswith(still_open[-1]):
-        still_open.pop()
+    """Return the fault when an open key is a folder of this one, having closed those that cannot be one any more.
+
+    In key order, `a/...` comes after `a!` and before `aa`.
+    """
+    still_open[:] = [one for one in still_open if key.startswith(one) and key[len(one) : len(one) + 1] <= "/"]
     folder = next((one for one in still_open if key.startswith(f"{one}/")), None)
     return f"needs a folder where the object {folder[:200]!r} is a file; rename one" if folder is not None else None
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from headrace.domain import calibration
 from headrace.domain.amounts import rate_text
-from headrace.domain.candidates import Candidate
+from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.phases import spans
 
@@ -22,6 +22,11 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
     machines = [candidate.compute.machine, *([candidate.storage.machine] if candidate.storage else [])]
     for machine in machines:
         found += _machine_assumptions(machine, candidate)
+    if candidate.kind == "direct" and gets_per_s(candidate.dataset, candidate.need) > calibration.S3_GETS_PER_S:
+        found.append("S3 gives fewer requests than the assumed reads take, so the job reads more slowly than assumed")
+    own_rate = candidate.compute.machine.ssd_read_bytes_per_s
+    if candidate.kind == "local" and 0 < own_rate < candidate.need.node_bytes_per_s:
+        found.append("the compute nodes' SSDs read less than is assumed, so the job reads more slowly than assumed")
     return (
         *found,
         *_market_assumptions(candidate, prices),

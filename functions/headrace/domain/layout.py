@@ -5,9 +5,10 @@ from __future__ import annotations
 import math
 
 from headrace.domain import calibration
-from headrace.domain.candidates import Candidate, flow_bytes_per_s
+from headrace.domain.candidates import Candidate
 from headrace.domain.demand import capacity_bytes
 from headrace.domain.plan import VolumePlan
+from headrace.domain.sizing import flow_bytes_per_s
 
 _BLOCK_BYTES = 4096
 _LOG_STRIPE_BYTES_MAX = 256 * 1024

@@ -7,11 +7,12 @@ from collections.abc import Callable
 
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
-from headrace.domain.candidates import Candidate, gets_per_s, pair_bytes_per_s
+from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import MachineType
 from headrace.domain.demand import capacity_bytes
 from headrace.domain.fleets import StorageOffer, nic_share
 from headrace.domain.plan import BindingLimit
+from headrace.domain.sizing import pair_bytes_per_s
 
 
 def binding_limit(candidate: Candidate) -> BindingLimit:

@@ -11,8 +11,6 @@ from headrace.domain.plan import Plan
 from headrace.domain.receipt import PhaseSpent, Receipt, ReleasedResource
 from headrace.domain.run import NodeRow, RunRow
 
-PLANNED_PHASES = {"storage", "staging", "compute", "training", "ending"}
-
 
 class Ending(NamedTuple):
     """How a run ended; `results` is the address of its folder in the results bucket."""
@@ -86,14 +84,14 @@ def _after_job_done(row: RunRow, released_at: str | None) -> float | None:
 
 
 def _phases(row: RunRow, plan: Plan | None, ended_at: str) -> tuple[PhaseSpent, ...]:
-    planned = {phase.name: phase.eta_s for phase in plan.chosen.phases} if plan else {}
+    planned: dict[str, float] = {phase.name: phase.eta_s for phase in plan.chosen.phases} if plan else {}
     ends = [*(mark.at for mark in row.phases), ended_at][1:]
     return tuple(
         PhaseSpent(
             name=mark.name,
             started_at=mark.at,
             seconds=max(0.0, seconds_between(mark.at, end)),
-            planned_seconds=planned.get(mark.name) if mark.name in PLANNED_PHASES else None,
+            planned_seconds=planned.get(mark.name),
         )
         for mark, end in zip(row.phases, ends, strict=True)
         if mark.name != "ended"

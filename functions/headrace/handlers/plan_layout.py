@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.domain.dataset import DatasetSummary
-from headrace.domain.errors import AccessDenied, DestinationDenied, ObjectMissing
+from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
@@ -23,11 +23,18 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
     job = read_job(cloud, row)
+    _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
     chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
     write_model(cloud, row, "plan.json", chosen)
     return {"storage": chosen.chosen.storage, "results_on_compute": _results_live_on_compute(chosen)}
+
+
+def _refuse_mirrors(job: JobSpec) -> None:
+    """A plan can count second copies, but nothing fills and exports them yet: no run may promise what it has not."""
+    if job.resilience == "mirror":
+        raise InfeasibleJob("resilience: mirror can be planned but not carried out yet; write resilience: none")
 
 
 def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
