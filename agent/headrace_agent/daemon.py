@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 from headrace_agent import VERSION
 from headrace_agent.identity import await_identity
 from headrace_agent.lock import FolderLock
+from headrace_agent.memory import limit_allocator
 from headrace_agent.node import Node
 from headrace_agent.outbox import Outbox
 from headrace_agent.process_tree import become_subreaper
@@ -59,6 +60,7 @@ class Daemon:
         node = self._node
         with FolderLock(node.folder):
             self._listen_for_signals()
+            limit_allocator()
             become_subreaper()
             outbox = Outbox(node.state / "outbox.sqlite3")
             sender = Sender(outbox, EventBus(node.event_bus, self._environ))

@@ -12,7 +12,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO
+from typing import IO, cast
 
 from headrace_agent.job_log import JobLog
 
@@ -71,7 +71,9 @@ class Trainer:
         except (OSError, ValueError) as error:
             raise CannotStart(_why_not(argv[0], work, environment, error)) from error
         self._ended = os.pidfd_open(self._process.pid)
-        self._pump = threading.Thread(target=_copy_output, args=(self._process.stdout, log), daemon=True)
+        self._pump = threading.Thread(
+            target=_copy_output, args=(cast("IO[bytes]", self._process.stdout), log), daemon=True
+        )
         self._pump.start()
 
     @property
@@ -108,9 +110,10 @@ class Trainer:
             return
 
 
-def _copy_output(pipe: IO[bytes] | None, log: JobLog) -> None:
-    while pipe and (data := pipe.read(READ_BYTES)):
-        log.write(data)
+def _copy_output(pipe: IO[bytes], log: JobLog) -> None:
+    with pipe:
+        while data := pipe.read(READ_BYTES):
+            log.write(data)
 
 
 def _why_not(program: str, work: Path, environment: Mapping[str, str], error: Exception) -> str:

@@ -132,6 +132,11 @@ class S3:
         data = body.encode() if isinstance(body, str) else body
         return (obstore.put(open_bucket(bucket), key, data)["e_tag"] or "").strip('"')
 
+    def put_exactly(self, bucket: str, key: str, body: bytes) -> None:
+        """Write an object under a key that obstore would change, such as one that ends in a slash."""
+        request = urllib.request.Request(f"{self.url}/{bucket}/{key}", data=body, method="PUT")  # noqa: S310 - loopback
+        urllib.request.urlopen(request).close()  # noqa: S310 - loopback only
+
     def get(self, bucket: str, key: str) -> bytes:
         return bytes(obstore.get(open_bucket(bucket), key).bytes())
 

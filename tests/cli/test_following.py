@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.cli.following import SIGNAL_WORDS, follow
+from headrace.cli.following import follow
 from headrace.cli.interrupts import Interrupts
 from headrace.client.client import Client
 from headrace.domain.plan import Plan
@@ -59,6 +59,7 @@ def follow_run(site: FakeSite, job_file: Path, interrupts: Interrupts) -> tuple[
 def press(interrupts: Interrupts) -> Step:
     def step(_site: FakeSite) -> None:
         interrupts.count += 1
+        interrupts.cause = "Ctrl-C"
 
     return step
 
@@ -79,7 +80,7 @@ def test_the_first_signal_asks_for_the_end_and_the_run_is_followed_on(
     ended, told = follow_run(site, job_file, interrupts)
     assert ended is not None
     assert ended.receipt.status == "STOPPED"
-    assert site.stops == [SIGNAL_WORDS]
+    assert site.stops == ["Ctrl-C"]
     assert told[1] == (
         f"stopping {ended.receipt.run_id}: training is asked to stop, machines are released ... "
         "(press Ctrl-C again to hide progress; the release goes on)"
@@ -94,7 +95,7 @@ def test_a_signal_before_the_run_is_recorded_stops_it_as_soon_as_it_is(
     ended, told = follow_run(site, job_file, interrupts)
     assert ended is not None
     assert ended.receipt.status == "STOPPED"
-    assert site.stops == [SIGNAL_WORDS]
+    assert site.stops == ["Ctrl-C"]
     assert told[0].startswith("stopping the run: ")
 
 
@@ -103,7 +104,7 @@ def test_further_signals_change_the_view_only(scripted: Scripted, job_file: Path
     ended, told = follow_run(site, job_file, interrupts)
     assert ended is not None
     assert ended.receipt.status == "STOPPED"
-    assert site.stops == [SIGNAL_WORDS]
+    assert site.stops == ["Ctrl-C"]
     assert told.count("hide") == 1
     assert "progress is hidden; every machine is still being released" in told
 

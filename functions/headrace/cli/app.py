@@ -53,6 +53,7 @@ def run_app(arguments: list[str] | None = None) -> int:
         error.show()
         return error.exit_code
     except (click.Abort, KeyboardInterrupt):
+        click.echo(err=True)
         return EXIT_STOPPED
     except BrokenPipeError:
         return 0

@@ -11,7 +11,6 @@ from headrace.report.end_page import Ended
 from headrace.report.view import Seen, changes_since
 
 LOOK_SECONDS = 0.25
-SIGNAL_WORDS = "Ctrl-C or a signal"
 
 
 def follow(handle: RunHandle, screen: Screen, interrupts: Interrupts) -> Ended | None:
@@ -25,7 +24,7 @@ def follow(handle: RunHandle, screen: Screen, interrupts: Interrupts) -> Ended |
     while not is_over:
         is_over = handle.is_over()
         if interrupts.count:
-            stopper.react(interrupts.count, screen)
+            stopper.react(interrupts, screen)
         if handle.known_id is not None:
             snapshot = handle.snapshot()
             seen, changes = changes_since(seen, snapshot)
@@ -53,7 +52,7 @@ class _Stopper:
         self._is_hidden = False
         self._faults: list[str] = []
 
-    def react(self, signals: int, screen: Screen) -> None:
+    def react(self, interrupts: Interrupts, screen: Screen) -> None:
         run_id = self._handle.known_id
         if not self._is_told:
             self._is_told = True
@@ -61,18 +60,18 @@ class _Stopper:
                 f"stopping {run_id or 'the run'}: training is asked to stop, machines are released ... "
                 "(press Ctrl-C again to hide progress; the release goes on)"
             )
-        if signals > 1 and not self._is_hidden:
+        if interrupts.count > 1 and not self._is_hidden:
             self._is_hidden = True
             screen.hide()
             screen.say("progress is hidden; every machine is still being released")
         if run_id is not None and (self._thread is None or (self._faults and not self._thread.is_alive())):
             self._tell_fault(screen)
-            self._thread = threading.Thread(target=self._stop, name="stop", daemon=True)
+            self._thread = threading.Thread(target=self._stop, args=(interrupts.cause,), name="stop", daemon=True)
             self._thread.start()
 
-    def _stop(self) -> None:
+    def _stop(self, by: str) -> None:
         try:
-            self._handle.stop(SIGNAL_WORDS)
+            self._handle.stop(by)
         except Exception as error:  # whatever it is, it is told and the stop is asked for again
             self._faults.append(f"{type(error).__name__}: {error}")
 

@@ -7,7 +7,11 @@ import time
 from types import FrameType, TracebackType
 from typing import Self
 
-SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+CAUSES = {
+    signal.SIGINT: "Ctrl-C",
+    signal.SIGTERM: "the signal SIGTERM",
+    signal.SIGHUP: "the signal SIGHUP, as when a terminal is closed",
+}
 NAP_SECONDS = 0.05
 
 
@@ -15,16 +19,18 @@ class Interrupts:
     """Ctrl-C, SIGTERM and SIGHUP while a run lives.
 
     Until `hold` is called, a signal raises KeyboardInterrupt, which is right while nothing has been started. From then
-    on signals are only counted. A signal that was ignored when the process began (nohup, a background job) stays so.
+    on signals are only counted, and `cause` says what the first one was. A signal that was ignored when the process
+    began (nohup, a background job) stays so.
     """
 
     def __init__(self) -> None:
         self.count = 0
+        self.cause = ""
         self._is_held = False
         self._before: dict[signal.Signals, object] = {}
 
     def __enter__(self) -> Self:
-        for number in SIGNALS:
+        for number in CAUSES:
             before = signal.getsignal(number)
             if before is not signal.SIG_IGN:
                 self._before[number] = before
@@ -47,7 +53,8 @@ class Interrupts:
         while self.count == seen and time.monotonic() < end:
             time.sleep(NAP_SECONDS)
 
-    def _on_signal(self, _number: int, _frame: FrameType | None) -> None:
+    def _on_signal(self, number: int, _frame: FrameType | None) -> None:
         self.count += 1
+        self.cause = self.cause or CAUSES[signal.Signals(number)]
         if not self._is_held:
             raise KeyboardInterrupt

@@ -35,7 +35,8 @@ def print_page(stream: IO[str], page: RenderableType) -> None:
 
 def text_of(renderable: RenderableType, columns: int) -> str:
     """Return what the renderable looks like on a plain page of that width, without trailing blanks."""
-    with open(os.devnull, "w") as nowhere:  # noqa: PTH123  # a stream that is never written
+    # Only the encoding of this stream counts, and bars of ASCII characters survive any pipe; nothing is written to it.
+    with open(os.devnull, "w", encoding="ascii") as nowhere:  # noqa: PTH123
         console = Console(file=nowhere, width=columns, no_color=True, markup=False, highlight=False, emoji=False)
         with console.capture() as captured:
             console.print(renderable)

@@ -63,7 +63,7 @@ def _resources(receipt: Receipt) -> Table:
         if not one.released_at:
             released.stylize("bold red")
         after = "" if one.seconds_after_job_done is None else f"{one.seconds_after_job_done:+.1f} s"
-        words = (one.resource_id, one.kind, one.role, one.instance_type)
+        words = (one.resource_id.removeprefix(f"{one.kind} of "), one.kind, one.role, one.instance_type)
         made.add_row(*(cell(text) for text in words), released, cell(after), cell(f"{one.usd:.4f}"))
     return made
 
