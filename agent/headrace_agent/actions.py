@@ -44,7 +44,8 @@ class Write:
     unless: Unless | None = None
 
     def __str__(self) -> str:
-        return f"echo -n {shlex.quote(self.text)} > {shlex.quote(self.path)}" + _remark(self.unless)
+        option = "" if self.text.endswith("\n") else "-n "
+        return f"echo {option}{shlex.quote(self.text.rstrip())} > {shlex.quote(self.path)}" + _remark(self.unless)
 
 
 @dataclass(frozen=True)

@@ -15,29 +15,35 @@ class DataUnusable(Exception):
 
 
 def dataset_folders(node: Node, config: NodeConfig) -> tuple[Path, ...]:
-    """Return the folders of all dataset volumes of a process node, others' first."""
-    shared = [
-        Path(one.shared_folder) / "volumes" / volume_id
-        for one in config.imports
-        if one.shared_folder
-        for volume_id in one.volume_ids
-    ]
+    """Return the folders of all dataset volumes of a process node, others' first, each once.
+
+    A volume that is striped over several nodes has its files on the one that filled it. Raises DataUnusable when a
+    volume is nowhere.
+    """
+    shared: dict[str, list[Path]] = {}
+    for one in config.imports:
+        for volume_id in one.volume_ids if one.shared_folder else ():
+            shared.setdefault(volume_id, []).append(Path(one.shared_folder or "") / "volumes" / volume_id)
     own = [node.volumes / one.volume_id for one in config.volumes if one.kind == "dataset" and one.hydrated_here]
-    return tuple(dict.fromkeys([*shared, *own]))
+    places = [*shared.values(), *([folder] for folder in own)]
+    return tuple(dict.fromkeys(folder for candidates in places for folder in _existing(candidates)))
+
+
+def _existing(candidates: list[Path]) -> list[Path]:
+    found = [folder for folder in candidates if folder.is_dir()]
+    if not found:
+        nowhere = ", ".join(map(str, candidates))
+        raise DataUnusable(f"the volume {nowhere} is not there; the node that holds it may be gone")
+    return found
 
 
 def merge(folders: Iterable[Path], target: Path) -> int:
     """Fill the empty folder `target` with links to all files of the folders. Return how many.
 
-    Raises DataUnusable when a folder is absent or two hold the same path.
+    Raises DataUnusable when two hold the same path.
     """
     target.mkdir(parents=True, exist_ok=True)
-    count = 0
-    for folder in folders:
-        if not folder.is_dir():
-            raise DataUnusable(f"the volume {folder} is not there; the node that holds it may be gone")
-        count += _link_all(folder, target)
-    return count
+    return sum(_link_all(folder, target) for folder in folders)
 
 
 def _link_all(folder: Path, target: Path) -> int:

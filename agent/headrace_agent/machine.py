@@ -23,16 +23,20 @@ class Disk:
 
 @dataclass(frozen=True)
 class Machine:
-    """The facts that commands need; `address` is where other nodes reach this one."""
+    """The facts that commands need; `address` is where other nodes reach this one.
+
+    One that `is_imagined` stands in where commands are only shown.
+    """
 
     disks: tuple[Disk, ...]
     network_device: str
     address: str
+    is_imagined: bool = False
 
 
 def imagined_machine(disks: int) -> Machine:
     """Return a stand-in for printing what a machine with that many disks would do."""
-    return Machine(tuple(Disk(f"/dev/nvme{number}n1", None) for number in range(1, disks + 1)), "eth0", "ADDRESS")
+    return Machine(tuple(Disk(f"/dev/nvme{number}n1", None) for number in range(1, disks + 1)), "eth0", "ADDRESS", True)
 
 
 def this_machine(system: Path = Path("/sys")) -> Machine:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headrace_agent.actions import Action, Run, Unless, Write
@@ -33,10 +33,13 @@ CONNECT_TRIES = 5
 def storage_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list[Action]:
     """Return what makes a storage node: slices, stripes mounted for filling, and their exports."""
     slices = cut(config.exports, machine.disks)
-    actions = _modules(config, "nvmet", machine) + [make_slice(one) for one in slices.values()]
+    actions = _modules(config, machine, "nvmet", f"nvmet-{TRANSPORTS.get(config.fabric)}") + [
+        make_slice(one) for one in slices.values()
+    ]
+    if config.imports:
+        actions += _connect_all(config)
     for volume in config.volumes:
-        members = [one.device for (volume_id, _), one in slices.items() if volume_id == volume.volume_id]
-        actions += _fresh_volume(volume, members, volumes)
+        actions += _fresh_volume(volume, _members(volume, slices, machine), volumes)
     return actions + export_all(config.exports, slices, _transport(config), machine) if config.exports else actions
 
 
@@ -44,12 +47,10 @@ def compute_actions(config: NodeConfig, machine: Machine, volumes: Path, data: P
     """Return what makes a compute node: own volumes, connections, imported volumes read-only, and one data folder."""
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     imported = [one for one in config.volumes if one not in own]
-    actions = _modules(config, "nvme", machine)
+    actions = _modules(config, machine)
     actions += _own_volumes(own, machine.disks, volumes)
     if config.imports:
-        uuid = host_uuid(config.host_nqn)
-        actions += [Write("/etc/nvme/hostnqn", f"{config.host_nqn}\n"), Write("/etc/nvme/hostid", f"{uuid}\n")]
-        actions += [connect(one, _transport(config)) for one in config.imports]
+        actions += _connect_all(config)
     for volume in imported:
         actions += [find_array_read_only(volume), *mount(volume, volumes / plain_name(volume.volume_id), READ_OPTIONS)]
     return actions + _data_folder([one for one in config.volumes if one.kind == "dataset"], volumes, data)
@@ -58,7 +59,7 @@ def compute_actions(config: NodeConfig, machine: Machine, volumes: Path, data: P
 def seal_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list[Action]:
     """Return what ends the filling of a storage node: clean unmount, array stopped, slices that refuse writes."""
     slices = cut(config.exports, machine.disks)
-    actions: list[Action] = []
+    actions: list[Action] = [Run(("modprobe", "dm-flakey"))]
     for volume in config.volumes:
         actions += [
             Run(("umount", str(volumes / plain_name(volume.volume_id)))),
@@ -79,19 +80,34 @@ def connect(one: Import, transport: str) -> Action:
     return Run(argv, Unless("connected", nqn), tries=CONNECT_TRIES)
 
 
+def _connect_all(config: NodeConfig) -> list[Action]:
+    """Return what makes this host known by its name, and connects it to every node that it imports from."""
+    uuid, transport = host_uuid(config.host_nqn), _transport(config)
+    named = [Write("/etc/nvme/hostnqn", f"{config.host_nqn}\n"), Write("/etc/nvme/hostid", f"{uuid}\n")]
+    load = Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}"))
+    return [load, *named, *(connect(one, transport) for one in config.imports)]
+
+
+def _members(volume: Volume, slices: Mapping[tuple[str, int], Slice], machine: Machine) -> list[str]:
+    """Return the devices of a volume's stripe; other nodes' are only known by name where commands are only shown."""
+    local = [one.device for (volume_id, _), one in slices.items() if volume_id == volume.volume_id]
+    remote = range(len(local), volume.members) if machine.is_imagined else ()
+    return local + [f"REMOTE({volume.volume_id}/{number})" for number in remote]
+
+
 def _transport(config: NodeConfig) -> str:
     if config.fabric not in TRANSPORTS:
         raise ConfigError(f"config.json: exports and imports need the fabric tcp or roce, found {config.fabric!r}")
     return TRANSPORTS[config.fabric]
 
 
-def _modules(config: NodeConfig, side: str, machine: Machine) -> list[Action]:
+def _modules(config: NodeConfig, machine: Machine, *served: str) -> list[Action]:
+    """Return what loads the modules for stripes and, where there is a fabric, those that are `served` over it."""
     base = ("modprobe", "-a", "dm-mod", "raid0", "xfs", "overlay")
     if config.fabric not in TRANSPORTS:
         return [Run(base)]
-    family = ("nvme", "nvmet", "nvmet-") if side == "nvmet" else ("nvme", "nvme-fabrics", "nvme-")
-    actions: list[Action] = [Run((*base, *family[:2], family[2] + TRANSPORTS[config.fabric]))]
-    return actions + _soft_roce(machine) if config.fabric == "roce" else actions
+    soft_roce = _soft_roce(machine) if config.fabric == "roce" else []
+    return [Run((*base, "nvme", *served)), *soft_roce]
 
 
 def _soft_roce(machine: Machine) -> list[Action]:

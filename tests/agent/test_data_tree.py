@@ -37,6 +37,8 @@ def test_the_volumes_of_all_storage_nodes_and_own_ones_are_found(tmp_path: Path)
         volumes=[volume("own"), volume("scratch", kind="scratch"), volume("v0", hydrated_here=False)],
     )
     node = process_node(tmp_path / "me")
+    for folder in ("s1/volumes/v0", "s1/volumes/v2", "s2/volumes/v1", "me/volumes/own"):
+        (tmp_path / folder).mkdir(parents=True)
     assert dataset_folders(node, parse_config(json.dumps(given))) == (
         tmp_path / "s1/volumes/v0",
         tmp_path / "s1/volumes/v2",
@@ -68,6 +70,14 @@ def test_one_path_in_two_volumes_is_refused(tmp_path: Path) -> None:
         merge([tmp_path / "v0", tmp_path / "v1"], tmp_path / "data")
 
 
-def test_a_volume_that_is_not_there_is_named(tmp_path: Path) -> None:
-    with pytest.raises(DataUnusable, match=r"v9 is not there; the node that holds it may be gone"):
-        merge([tmp_path / "v9"], tmp_path / "data")
+def test_a_volume_striped_over_several_nodes_is_where_its_files_are(tmp_path: Path) -> None:
+    given = config(imports=[import_from(tmp_path / "s1", "v0"), import_from(tmp_path / "s2", "v0")], volumes=[])
+    (tmp_path / "s2/volumes/v0").mkdir(parents=True)
+    found = dataset_folders(process_node(tmp_path / "me"), parse_config(json.dumps(given)))
+    assert found == (tmp_path / "s2/volumes/v0",)
+
+
+def test_a_volume_that_is_nowhere_is_named(tmp_path: Path) -> None:
+    given = config(imports=[import_from(tmp_path / "s1", "v9")], volumes=[])
+    with pytest.raises(DataUnusable, match=r"s1/volumes/v9 is not there; the node that holds it may be gone"):
+        dataset_folders(process_node(tmp_path / "me"), parse_config(json.dumps(given)))

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import signal
 import sys
 from pathlib import Path
 
@@ -64,7 +63,10 @@ def test_stopping_signals_the_whole_group_and_waits_for_its_grace(tmp_path: Path
     code = (
         "import os,signal,sys,time\n"
         "child = os.fork()\n"
-        "signal.signal(signal.SIGTERM, lambda *_: sys.exit(7 if child else 0))\n"
+        "def leave(*_):\n"
+        "    print('parent left' if child else 'child left', flush=True)\n"
+        "    sys.exit(7)\n"
+        "signal.signal(signal.SIGTERM, leave)\n"
         "print('up', flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -75,8 +77,7 @@ def test_stopping_signals_the_whole_group_and_waits_for_its_grace(tmp_path: Path
     assert trainer.stop(30, lambda: meanwhile.append(1)) == Ending(7, None)
     trainer.finish_output(30)
     log.close()
-    with pytest.raises(ProcessLookupError):
-        os.killpg(trainer.pid, signal.SIGKILL)
+    assert sorted(log.path.read_text().splitlines()) == ["child left", "parent left", "up", "up"]
 
 
 def script(folder: Path, name: str, text: str, mode: int = 0o755) -> None:

@@ -8,11 +8,13 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
+from contextlib import closing
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from headrace.client.opening import open_run_table
 from headrace.local.marker import marked_processes
 
 CHECKOUT = Path(__file__).parents[2]
@@ -27,6 +29,7 @@ class Headrace:
         self.folder = folder
         self.home = folder / "home"
         self.environment = {**os.environ, "HEADRACE_HOME": str(self.home), "NO_COLOR": "1"}
+        self._started: list[subprocess.Popen[str]] = []
 
     def __call__(self, *arguments: str) -> subprocess.CompletedProcess[str]:
         """Run one command to its end."""
@@ -46,7 +49,7 @@ class Headrace:
 
     def start(self, *arguments: str) -> subprocess.Popen[str]:
         """Start one command and return it running."""
-        return subprocess.Popen(
+        process = subprocess.Popen(
             self.command(*arguments),
             cwd=self.folder,
             env=self.environment,
@@ -54,6 +57,16 @@ class Headrace:
             stderr=subprocess.STDOUT,
             text=True,
         )
+        self._started.append(process)
+        return process
+
+    def end(self) -> None:
+        """Kill every command that a failed test left running, and let the next one clean up after it."""
+        for process in self._started:
+            if process.poll() is None:
+                process.kill()
+                process.communicate()
+        self("ls")
 
     def json(self, *arguments: str) -> Any:
         """Run one command with --json and return what it printed."""
@@ -70,8 +83,11 @@ class Headrace:
 
     def phase(self) -> str:
         """Return the phase the newest run is in, or nothing when there is no run yet."""
-        runs = self.runs()
-        return str(runs[0]["phases"][-1]["name"]) if runs else ""
+        if not (self.home / "runs.sqlite3").exists():
+            return ""
+        with closing(open_run_table(self.home)) as table:
+            newest = next(iter(table.rows()), None)
+            return newest.phases[-1].name if newest else ""
 
     def processes(self) -> list[str]:
         """Return the command lines of all processes of runs of this home."""
@@ -88,6 +104,7 @@ def headrace(tmp_path: Path) -> Iterator[Headrace]:
     """Yield the command line; whatever a test did, no process of its runs is left."""
     command = Headrace(tmp_path)
     yield command
+    command.end()
     await_condition(lambda: command.processes() == [], f"processes are left: {command.processes()}")
 
 
@@ -96,7 +113,7 @@ def await_condition(holds: Callable[[], bool], otherwise: str, limit_seconds: fl
     deadline = time.monotonic() + limit_seconds
     while not holds():
         assert time.monotonic() < deadline, otherwise
-        time.sleep(0.05)  # real processes are awaited here: there is no clock to turn
+        time.sleep(0.02)  # real processes are awaited here: there is no clock to turn
 
 
 def write_job(folder: Path, script: str, **changes: Any) -> Path:

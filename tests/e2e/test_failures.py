@@ -148,6 +148,20 @@ def test_a_run_whose_process_was_killed_is_cleaned_up_by_the_next_command(headra
     assert headrace.receipt()["status"] == "FAILED"
 
 
+def test_an_s3_endpoint_killed_while_training_costs_nothing(headrace: Headrace, tmp_path: Path) -> None:
+    script = "import os, time\ntime.sleep(3)\nopen(os.environ['HEADRACE_RESULTS'] + '/model', 'w').write('m')\n"
+    process = headrace.start("run", str(write_job(tmp_path, script)))
+    await_condition(lambda: headrace.phase() == "training", "it never trained")
+    owner = f"{process.pid}:"
+    servers = [pid for pid, found in marked_processes({}).items() if found.get("HEADRACE_OWNER", "").startswith(owner)]
+    assert servers
+    for pid in servers:
+        os.kill(pid, signal.SIGKILL)
+    printed, _ = process.communicate(timeout=60)
+    assert process.returncode == 0, printed
+    assert headrace.receipt()["results_files"] == 1
+
+
 def test_a_bad_job_is_refused_with_every_fault_and_its_place(headrace: Headrace, tmp_path: Path) -> None:
     job = tmp_path / "bad.yaml"
     job.write_text("name: Bad Name\ncommand: python train.py\ncompute: {acelerator: h100}\n")

@@ -174,6 +174,24 @@ def test_its_end_leaves_no_process_and_keeps_the_log(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "s3").iterdir()] == ["s3.log"]
 
 
+def test_a_server_that_was_killed_is_started_again_with_the_same_keys(tmp_path: Path) -> None:
+    with running_s3(tmp_path) as s3:
+        s3.objects.put("results", "before", b"1")
+        marks = {"RCLONE_AUTH_KEY": f'"{s3.endpoint.access_key_id},{s3.endpoint.secret_access_key}"'}
+        (first,) = marked_processes(marks)
+        os.kill(first, signal.SIGKILL)
+        wait_until(lambda: marked_processes(marks).keys() - {first} != set())
+        s3.objects.put("results", "after", b"2")
+        assert s3.objects.get("results", "before") == b"1"
+
+
+def test_ctrl_c_in_the_terminal_is_not_for_the_server(tmp_path: Path) -> None:
+    with running_s3(tmp_path) as s3:
+        marks = {"RCLONE_AUTH_KEY": f'"{s3.endpoint.access_key_id},{s3.endpoint.secret_access_key}"'}
+        (server,) = marked_processes(marks)
+        assert os.getpgid(server) != os.getpgid(0)
+
+
 def test_kill_9_of_the_program_leaves_no_server(tmp_path: Path) -> None:
     command = [sys.executable, "-c", SERVING, str(tmp_path), OWNER]
     with subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as program:

@@ -32,9 +32,8 @@ def _faults(_context: click.Context, _option: click.Parameter, given: tuple[str,
 @click.argument("job", metavar="JOB.yaml", type=click.Path())
 @click.option("--results", metavar="DIR", help="Folder or s3:// address for the results, instead of the job's.")
 @click.option("--fault", "faults", multiple=True, callback=_faults, help="Make something fail: capacity:TYPE, ...")
-@click.option("--yes", "-y", is_flag=True, help="Start without asking, also on a terminal.")
 @for_every_command
-def run(place: Place, job: str, results: str | None, faults: tuple[str, ...], *, yes: bool) -> int:
+def run(place: Place, job: str, results: str | None, faults: tuple[str, ...]) -> int:
     """Run a job, from the plan to the receipt.
 
     Relative paths in JOB.yaml start from its folder; `results: local` means ./headrace-results where you are. A run's
@@ -46,8 +45,6 @@ def run(place: Place, job: str, results: str | None, faults: tuple[str, ...], *,
         for note in prepared.notes:
             aside(note)
         screen.plan(plan_without_running(prepared, place.home, read_prices()))
-        if not yes and not place.as_json and sys.stdin.isatty() and sys.stdout.isatty():
-            click.confirm("Run it?", default=True, abort=True)
         interrupts.hold()
         return _run(place, prepared, faults, screen, interrupts)
 

@@ -32,7 +32,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
 
 
 def _refuse_mirrors(job: JobSpec) -> None:
-    """A plan can count second copies, but nothing fills and exports them yet: no run may promise what it has not."""
+    """Refuse what a plan can count but nothing fills and exports yet: no run may promise what it has not."""
     if job.resilience == "mirror":
         raise InfeasibleJob("resilience: mirror can be planned but not carried out yet; write resilience: none")
 

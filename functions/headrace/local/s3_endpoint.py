@@ -7,15 +7,17 @@ import re
 import shutil
 import sys
 import tempfile
+import threading
 from collections.abc import Mapping
 from pathlib import Path
 
 from headrace.local.s3_folders import ServedFolder, rclone_config
-from headrace.local.tethered import TetheredProcess
+from headrace.local.tethered import ChildFailed, TetheredProcess
 from headrace.ports import Entropy
 
 READY = re.compile(r"Starting s3 server on \[(http://127\.0\.0\.1:(\d+))/\]")
 PATIENCE_SECONDS = 20.0
+GUARD_SECONDS = 0.2
 HEADER_BYTES = 65_536
 """rclone's own 4,096 would refuse a signed request for a key of 1,024 non-ASCII characters."""
 
@@ -32,6 +34,8 @@ class S3Endpoint:
     `..` segments or a leading `/` with 400. A name longer than the file system takes is answered with 500, cannot be
     read, and yet shows in listings, without an ETag; a control character in the name of a file shows as its picture
     (a newline as U+240A). A listing carries the MD5 of each file as its ETag, so listing a data set reads it.
+
+    A server that dies is started again, on the same port with the same keys.
     """
 
     def __init__(self, folder: Path, entropy: Entropy, environment: Mapping[str, str]) -> None:
@@ -41,6 +45,9 @@ class S3Endpoint:
         self._child: TetheredProcess | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
         self._port = 0
+        self._lock = threading.Lock()
+        self._stopping = threading.Event()
+        self._guard: threading.Thread | None = None
         self.url = ""
         self.access_key_id = "HEADRACE" + entropy.token_hex(6).upper()
         self.secret_access_key = entropy.token_hex(20)
@@ -53,25 +60,46 @@ class S3Endpoint:
         served = ServedFolder(bucket, folder, writable)
         if self._served.get(bucket) == served:
             return
-        self._served[bucket] = served
-        if self._child is not None:
-            self._child.stop()
-            self._start_child()
+        with self._lock:
+            self._served[bucket] = served
+            if self._child is not None:
+                self._child.stop()
+                self._start_child()
 
     def start(self) -> None:
         """Start the server and wait until it answers. Raises ChildFailed with the end of its log."""
         self._folder.mkdir(parents=True, exist_ok=True)
         self._scratch = tempfile.TemporaryDirectory(prefix="s3-", dir=self._folder)
         self._start_child()
+        self._stopping.clear()
+        self._guard = threading.Thread(target=self._keep_up, name="guard-s3", daemon=True)
+        self._guard.start()
 
     def stop(self) -> None:
         """Stop the server; safe to repeat."""
+        self._stopping.set()
+        if self._guard is not None:
+            self._guard.join()
         if self._child is not None:
             self._child.stop()
             self._child = None
         if self._scratch is not None:
             self._scratch.cleanup()
             self._scratch = None
+
+    def _keep_up(self) -> None:
+        """Start a server that died again, on the same port with the same keys: a clean-up must not wait for it."""
+        while not self._stopping.wait(GUARD_SECONDS):
+            with self._lock:
+                if self._child is not None and not self._child.is_running():
+                    self._try_start()
+
+    def _try_start(self) -> None:
+        try:
+            self._start_child()
+        except (ChildFailed, OSError) as error:
+            with (self._folder / "s3.log").open("a") as log:
+                log.write(f"the server could not be started again: {error}\n")
 
     def _start_child(self) -> None:
         assert self._scratch is not None  # noqa: S101 - start() made it

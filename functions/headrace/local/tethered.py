@@ -54,6 +54,10 @@ class TetheredProcess:
         if self._thread.is_alive():
             self._thread.join()
 
+    def is_running(self) -> bool:
+        """Tell whether the child was started and has not ended."""
+        return self._thread.is_alive()
+
     def _attend(self) -> None:
         try:
             with self._log.open("a") as log, self._open() as process:
@@ -74,6 +78,8 @@ class TetheredProcess:
             text=True,
             errors="replace",
             bufsize=1,
+            # A terminal sends Ctrl-C to its whole foreground group; the child must outlive that to serve the clean-up.
+            start_new_session=True,
         )
 
     def _copy(self, process: subprocess.Popen[str], write: Callable[[str], int]) -> None:
