@@ -98,11 +98,14 @@ def _serve(node: Node, environ: Mapping[str, str]) -> int:
 
 def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespace) -> int:
     from headrace_agent.configure import actions_for, configure  # noqa: PLC0415 - the other commands need none of it
+    from headrace_agent.reports import configured_body, leave_report  # noqa: PLC0415 - same
 
     config = parse_config(options.config.read_text() if options.config else config_text(node, environ))
     if options.only_print:
         return _say("\n".join(str(action) for action in actions_for(node, config)))
-    return _say(configure(node, config, _say))
+    done = configure(node, config, _say)
+    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed))
+    return _say(done.in_words)
 
 
 def _hand_in(node: Node, environ: Mapping[str, str], kind: str) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from headrace_agent.actions import Action
 from headrace_agent.config import NodeConfig
@@ -14,8 +15,17 @@ from headrace_agent.node_commands import compute_actions, seal_actions, storage_
 from headrace_agent.runner import execute, record
 
 
-def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> str:
-    """Configure this node. Return the last line to say; raises ConfigError or ActionFailed.
+@dataclass(frozen=True)
+class Configured:
+    """What was done: how many actions the configuration asks for, and those that were only recorded."""
+
+    actions: int
+    not_executed: tuple[str, ...]
+    in_words: str
+
+
+def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:
+    """Configure this node, saying each action; raises ConfigError or ActionFailed.
 
     A process node formats nothing and exports nothing: it makes plain folders, and records what it did not do.
     """
@@ -24,12 +34,14 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> s
     if not node.process_node:
         _check_described(config)
         done = execute(actions, say)
-        return f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
+        words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
+        return Configured(len(actions), (), words)
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     for volume in own:
         (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
-    count = record(actions, node.folder, say)
-    return f"configured as a process node: {len(own)} folders made, {count} actions not executed here"
+    record(actions, node.folder, say)
+    words = f"configured as a process node: {len(own)} folders made, {len(actions)} actions not executed here"
+    return Configured(len(actions), tuple(map(str, actions)), words)
 
 
 def actions_for(node: Node, config: NodeConfig) -> list[Action]:

@@ -20,6 +20,7 @@ from headrace_agent.outbox import Outbox
 from headrace_agent.process_tree import become_subreaper
 from headrace_agent.putevents import EventBus
 from headrace_agent.reporter import Reporter
+from headrace_agent.reports import pass_on
 from headrace_agent.sender import Sender
 from headrace_agent.spool import Spool
 from headrace_agent.stage import run_stage
@@ -77,10 +78,12 @@ class Daemon:
         if identity is None:
             return
         say = Reporter(identity, outbox, sender.wake)
-        worker = Worker(self._node, Spool(self._node.folder / "spool"), say, RUNNERS)
+        node = self._node
+        worker = Worker(node, Spool(node.folder / "spool"), say, RUNNERS)
         say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id()})
         next_heartbeat = 0.0
         while not self._is_over(TICK_SECONDS):
+            pass_on(node.folder / "spool", say)
             worker.tend()
             if time.monotonic() >= next_heartbeat:
                 next_heartbeat = time.monotonic() + worker.heartbeat_seconds

@@ -21,20 +21,17 @@ class ActionFailed(Exception):
     """A command or a write failed; the text names it and holds what it said."""
 
 
-def record(actions: Iterable[Action], folder: Path, say: Callable[[str], object]) -> int:
-    """Write each action that is not there yet to `not-executed.jsonl` and say it. Return how many were given."""
+def record(actions: Iterable[Action], folder: Path, say: Callable[[str], object]) -> None:
+    """Write each action that is not there yet to `not-executed.jsonl`, and say it."""
     path = folder / "not-executed.jsonl"
     known = set(path.read_text().splitlines()) if path.exists() else set()
-    count = 0
     with path.open("a") as stream:
         for action in actions:
-            count += 1
             say(f"not executed here: {action}")
             line = json.dumps({"command": str(action)})
             if line not in known:
                 known.add(line)
                 stream.write(f"{line}\n")
-    return count
 
 
 def execute(actions: Sequence[Action], say: Callable[[str], object]) -> int:

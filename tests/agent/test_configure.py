@@ -229,7 +229,7 @@ def test_a_machine_without_disks_is_told_so() -> None:
 def test_on_a_machine_an_imported_volume_must_be_described(tmp_path: Path) -> None:
     node = replace(process_node(tmp_path), process_node=False)
     with pytest.raises(ConfigError, match="imports the volumes v0, v1 and does not describe them"):
-        configure(node, compute(volumes=[]), [].append)
+        configure(node, compute(volumes=[]), str)
 
 
 def test_actions_are_shown_as_a_shell_would_take_them() -> None:

@@ -94,9 +94,32 @@ def test_a_good_life_is_ready_staged_started_done_and_leaving(node: AgentNode, s
     assert done == {"manifest": f"results/{NODE_ID}/manifest.json", "files": 1, "bytes": done["bytes"]}
     seen = s3.json(RESULTS_BUCKET, "out/seen.json")
     assert seen == {path: body.hex() for path, body in files.items()}
-    life = [kind for kind, _ in groupby(kind for kind in bus.kinds if kind != "Telemetry Sampled")]
-    assert life == json.loads(GOOD_LIFE.read_text())["storage and compute in one"]
+    assert life_of(bus) == json.loads(GOOD_LIFE.read_text())["storage and compute in one"]
     assert bus.bodies("Job Progress") == [{"step": 3, "total_steps": 9, "metrics": {"loss": "0.5"}}]
+
+
+def life_of(bus: FakeBus) -> list[str]:
+    """Return what was said, heartbeats left out and repetitions taken together."""
+    return [kind for kind, _ in groupby(kind for kind in bus.kinds if kind != "Telemetry Sampled")]
+
+
+def test_a_storage_node_says_these_things_in_this_order(node: AgentNode, s3: S3, bus: FakeBus) -> None:
+    node.start()
+    node.hand_in("stage", config(role="storage", stage=stage_part(s3, {"a": b"a"})))
+    bus.await_event("Dataset Staged", "Dataset Failed")
+    node.terminate()
+    assert life_of(bus) == json.loads(GOOD_LIFE.read_text())["storage"]
+
+
+def test_a_compute_node_says_these_things_in_this_order(node: AgentNode, bus: FakeBus) -> None:
+    node.start()
+    node.hand_in("train", config(train=train_part(command=python(TRAINS_WELL))))
+    bus.await_event("Job Done", "Job Failed")
+    node.terminate()
+    assert life_of(bus) == json.loads(GOOD_LIFE.read_text())["compute"]
+    (configured,) = bus.bodies("Node Configured")
+    assert configured["actions"] == len(configured["not_executed"])
+    assert any("mkfs.xfs" in line for line in configured["not_executed"])
 
 
 def test_a_command_that_fails_is_told_with_its_code_the_end_of_its_output_and_what_was_saved(

@@ -72,6 +72,17 @@ def test_a_compute_node_connects_to_every_storage_node_once() -> None:
     ]
 
 
+def test_a_compute_node_is_told_what_it_mounts_and_fills_none_of_it() -> None:
+    config = configure_node(SPREAD, COMPUTE, STORAGE, {}, 15)
+    assert [(one.volume_id, one.hydrated_here) for one in config.volumes] == [
+        ("dataset-0", False),
+        ("dataset-1", False),
+    ]
+    (filled,) = configure_node(SPREAD, STORAGE[1], STORAGE, {}, 15).volumes
+    assert filled.hydrated_here
+    assert filled.filesystem_uuid == config.volumes[1].filesystem_uuid
+
+
 def test_only_the_hydrator_makes_a_volume_and_it_may_connect_to_the_members() -> None:
     striped = plan((volume(0, (0, 1)),))
     hydrator, member = (configure_node(striped, node, STORAGE, {}, 15) for node in STORAGE)

@@ -74,8 +74,14 @@ def test_nothing_is_left_running_and_every_key_is_deleted() -> None:
 def test_a_storage_node_and_a_compute_node_say_these_things_in_this_order() -> None:
     with simulated_site() as site:
         site.run(job())
-        assert events_of(site, "storage") == ["Node Ready", "Dataset Progress", "Dataset Staged"]
-        assert events_of(site, "compute") == ["Node Ready", "Job Started", "Job Progress", "Job Done"]
+        assert events_of(site, "storage") == ["Node Ready", "Node Configured", "Dataset Progress", "Dataset Staged"]
+        assert events_of(site, "compute") == [
+            "Node Ready",
+            "Node Configured",
+            "Job Started",
+            "Job Progress",
+            "Job Done",
+        ]
 
 
 def test_the_same_seed_gives_the_same_log_byte_for_byte() -> None:
@@ -97,7 +103,7 @@ def test_compute_nodes_with_their_own_disks_stage_for_themselves() -> None:
         ended = site.run(job(storage="local", storage_nodes=None, compute={"instance_type": "i4i.large", "count": 2}))
         assert ended.status == "SUCCEEDED", ended.cause
         assert {node.role for node in nodes_of(site)} == {"compute"}
-        assert events_of(site, "compute")[:3] == ["Node Ready", "Dataset Progress", "Dataset Staged"]
+        assert events_of(site, "compute")[2:4] == ["Dataset Progress", "Dataset Staged"]
 
 
 def test_a_shortage_of_the_first_type_takes_the_next() -> None:

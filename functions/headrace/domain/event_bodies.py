@@ -19,6 +19,13 @@ class NodeReady(Contract):
     boot_id: ShortText
 
 
+class NodeConfigured(Contract):
+    """The configuration is in place; what a process node only recorded is listed, at most 40 commands."""
+
+    actions: Count
+    not_executed: Annotated[tuple[ShortText, ...], Field(max_length=40)] = ()
+
+
 class DatasetProgress(Contract):
     """How far this node's share of the data set is."""
 
@@ -100,6 +107,7 @@ class NodeLeaving(Contract):
 
 BODIES: dict[str, type[Contract]] = {
     "Node Ready": NodeReady,
+    "Node Configured": NodeConfigured,
     "Dataset Progress": DatasetProgress,
     "Dataset Staged": DatasetStaged,
     "Dataset Failed": DatasetFailed,

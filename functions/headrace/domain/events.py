@@ -18,6 +18,7 @@ MAX_EVENT_BYTES = 16 * 1024
 
 DetailType = Literal[
     "Node Ready",
+    "Node Configured",
     "Dataset Progress",
     "Dataset Staged",
     "Dataset Failed",

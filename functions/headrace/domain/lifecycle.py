@@ -16,6 +16,7 @@ TELEMETRY = frozenset({"Telemetry Sampled", "Dataset Progress", "Job Progress", 
 _ORDER: tuple[NodeState, ...] = get_args(NodeState)
 _STATE_AFTER: dict[str, NodeState] = {
     "Node Ready": "ready",
+    "Node Configured": "configured",
     "Dataset Staged": "staged",
     "Job Started": "training",
     "Job Done": "done",
@@ -59,6 +60,8 @@ def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, 
     changes: dict[str, Any] = {"last_heard_at": to_text(now), "last_sequence": max(sequence, node.last_sequence)}
     if detail_type == "Telemetry Sampled":
         changes["activity"] = body["activity"]
+    if detail_type == "Node Configured":
+        changes["not_executed"] = list(body.get("not_executed", ()))
     if field := _FIELD.get(detail_type):
         changes[field] = body
     state = _STATE_AFTER.get(detail_type)

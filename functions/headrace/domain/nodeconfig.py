@@ -18,7 +18,7 @@ class Identity(Contract):
 
 
 class VolumeConfig(Contract):
-    """A volume that this node makes (`hydrated_here`), exports or mounts."""
+    """A volume that this node makes and fills (`hydrated_here`), has for itself (scratch), or mounts from others."""
 
     volume_id: str
     kind: Literal["dataset", "scratch"]

@@ -46,7 +46,11 @@ def configure_node(
         host_nqn=host_nqn(node.run_id, node.role, node.index),
         fabric=plan.chosen.fabric,
         heartbeat_seconds=heartbeat_seconds,
-        volumes=tuple(_volume(node, volume) for volume in plan.chosen.volumes if _is_made_by(volume, node)),
+        volumes=tuple(
+            _volume(node, volume)
+            for volume in plan.chosen.volumes
+            if _is_made_by(volume, node) or _is_imported_by(volume, node)
+        ),
         exports=_exports(plan, node) if node.role == "storage" else (),
         imports=_imports(plan, node, storage, shared_folders),
     )
@@ -65,7 +69,7 @@ def _volume(node: NodeRow, volume: VolumePlan) -> VolumeConfig:
         filesystem_uuid=stable_uuid("xfs", node.run_id, volume.volume_id),
         stripe_unit_bytes=volume.stripe_unit_bytes,
         members=len(volume.member_node_indexes) * volume.slices_per_member,
-        hydrated_here=volume.kind == "dataset",
+        hydrated_here=volume.kind == "dataset" and _is_made_by(volume, node),
     )
 
 
@@ -100,7 +104,7 @@ def _allowed_hosts(plan: Plan, node: NodeRow, volume: VolumePlan) -> tuple[str, 
 def _imports(
     plan: Plan, node: NodeRow, storage: Iterable[NodeRow], shared_folders: dict[str, str]
 ) -> tuple[ImportConfig, ...]:
-    wanted = [volume for volume in plan.chosen.volumes if volume.held_by == "storage" and _is_read_by(volume, node)]
+    wanted = [volume for volume in plan.chosen.volumes if _is_imported_by(volume, node)]
     connections = []
     for server in sorted(storage, key=lambda one: one.index):
         volume_ids = tuple(one.volume_id for one in wanted if server.index in one.member_node_indexes)
@@ -119,7 +123,10 @@ def _imports(
     return tuple(connections)
 
 
-def _is_read_by(volume: VolumePlan, node: NodeRow) -> bool:
+def _is_imported_by(volume: VolumePlan, node: NodeRow) -> bool:
+    """Compute nodes read every volume of the storage fleet; a hydrator of a striped one reaches its other members."""
+    if volume.held_by != "storage":
+        return False
     return node.role == "compute" or volume.hydrator_node_index == node.index
 
 

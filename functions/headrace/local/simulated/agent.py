@@ -54,7 +54,7 @@ class SimulatedAgent:
         """Do what the document does; staging and training go on after it has ended, as on a real machine."""
         if document in ("stage-dataset", "train-job"):
             return self._start(self._hand_over(document))
-        return self._start(asyncio.sleep(CONFIGURE_SECONDS))
+        return self._start(self._configure())
 
     def leave(self, reason: str) -> None:
         """Say goodbye and stop, as on an interruption notice."""
@@ -115,6 +115,10 @@ class SimulatedAgent:
             self._start(self._stage(config.stage))
         if document == "train-job" and config.train:
             self._start(self._train(config.train))
+
+    async def _configure(self) -> None:
+        await asyncio.sleep(CONFIGURE_SECONDS)
+        self._emit("Node Configured", {"actions": 1, "not_executed": ["everything, in a simulation"]})
 
     async def _stage(self, stage: StageConfig) -> None:
         self._activity = "staging"
