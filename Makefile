@@ -13,7 +13,7 @@ run: $(RUN)/ready ## set up and run the example job on this machine (JOB=path fo
 	@$(RUN)/bin/headrace run $(JOB)
 
 test: $(DEV)/ready ## set up and run every test
-	$(DEV)/bin/pytest
+	$(DEV)/bin/pytest --numprocesses 2 --dist loadscope
 
 lint: $(DEV)/ready .ci/node_modules/ready ## ruff, mypy strict, asl-validator
 	$(DEV)/bin/ruff check

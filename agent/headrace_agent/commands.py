@@ -91,6 +91,7 @@ def _serve(node: Node, environ: Mapping[str, str]) -> int:
     from headrace_agent.daemon import Daemon  # noqa: PLC0415 - the other commands need none of it
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
+    logging.getLogger("botocore").setLevel(logging.WARNING)
     Daemon(node, environ).serve()
     sys.stderr.flush()
     os._exit(0)  # threads that hang in a system call must not keep a machine that is to go

@@ -6,6 +6,7 @@ import logging
 import os
 import select
 import signal
+import sqlite3
 import subprocess
 import time
 from collections.abc import Callable, Mapping
@@ -54,6 +55,7 @@ class Daemon:
         self._turn_off = turn_off
         self._now = now
         self._reason = ""
+        self._next_heartbeat = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
@@ -81,16 +83,21 @@ class Daemon:
         node = self._node
         worker = Worker(node, Spool(node.folder / "spool"), say, RUNNERS)
         say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id()})
-        next_heartbeat = 0.0
         while not self._is_over(TICK_SECONDS):
-            pass_on(node.folder / "spool", say)
-            worker.tend()
-            if time.monotonic() >= next_heartbeat:
-                next_heartbeat = time.monotonic() + worker.heartbeat_seconds
-                say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth()))
+            try:
+                self._tend(worker, say, outbox)
+            except (OSError, sqlite3.Error):
+                LOG.exception("going on, though the disk refused something")
         if not worker.stop(self._reason):
             LOG.error("the running task did not stop in time")
         say("Node Leaving", {"reason": self._reason})
+
+    def _tend(self, worker: Worker, say: Reporter, outbox: Outbox) -> None:
+        pass_on(self._node.folder / "spool", say)
+        worker.tend()
+        if time.monotonic() >= self._next_heartbeat:
+            self._next_heartbeat = time.monotonic() + worker.heartbeat_seconds
+            say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth()))
 
     def _is_over(self, seconds: float) -> bool:
         """Wait that long, or less when a signal comes. Tell whether the agent must leave."""

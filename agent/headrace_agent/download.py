@@ -8,12 +8,13 @@ import os
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import obstore
+from obstore.exceptions import GenericError
 
 from headrace_agent.etags import looks_like_md5
 from headrace_agent.s3 import plain_etag
 
 if TYPE_CHECKING:
-    from obstore import GetOptions
+    from obstore import GetOptions, GetResult
     from obstore.store import S3Store
 
 RANGED_ABOVE_BYTES = 32 * 1024 * 1024
@@ -22,6 +23,11 @@ PIECE_BYTES = 1024 * 1024
 """How much of a body is held in memory per request under way."""
 
 IN_THREAD_ABOVE_BYTES = 256 * 1024
+SILENCE_SECONDS = 90.0
+"""How long an answer, or the next piece of one, may take; the whole of a large object may take much longer."""
+
+NO_RANGES = "non-partial response when range requested"
+"""What obstore says of a 200 where S3 answers 206, for example by `rclone serve s3` 1.75."""
 
 
 class Unlike(Exception):
@@ -30,6 +36,10 @@ class Unlike(Exception):
 
 class ObjectChanged(Exception):
     """The object is not the one that was listed; reading again cannot help."""
+
+
+class RangesRefused(Exception):
+    """The endpoint does not answer parts of an object as S3 does; it may still answer whole ones."""
 
 
 class _Digest(Protocol):
@@ -45,13 +55,13 @@ class Source(NamedTuple):
     etag: str
 
 
-async def download(source: Source, descriptor: int, places: asyncio.Semaphore) -> str | None:
+async def download(source: Source, descriptor: int, places: asyncio.Semaphore, *, in_ranges: bool) -> str | None:
     """Write the object's bytes to the descriptor, each request in one of the places.
 
-    Return their MD5 in hexadecimal where the ETag claims to be one, but None for a large object, read out of order.
-    Raises Unlike, ObjectChanged, and what obstore raises.
+    Return their MD5 in hexadecimal where the ETag claims to be one, but None for an object read out of order. Raises
+    Unlike, ObjectChanged, RangesRefused, and what obstore raises.
     """
-    if source.bytes <= RANGED_ABOVE_BYTES:
+    if not in_ranges or source.bytes <= RANGED_ABOVE_BYTES:
         md5 = hashlib.md5(usedforsecurity=False) if looks_like_md5(source.etag) else None
         async with places:
             await _copy(source, descriptor, 0, source.bytes, md5)
@@ -71,19 +81,27 @@ async def _copy_range(source: Source, descriptor: int, start: int, places: async
 
 
 async def _copy(source: Source, descriptor: int, start: int, end: int, digest: _Digest | None) -> None:
-    is_whole = (start, end) == (0, source.bytes)
-    options: GetOptions = {} if is_whole else {"range": (start, end)}
-    answer = await obstore.get_async(source.store, source.key, options=options)
+    answer = await _ask(source, start, end)
     _check_listed(source, plain_etag(answer.meta["e_tag"]), answer.meta["size"])
+    pieces = aiter(answer.stream(PIECE_BYTES))
     offset = start
-    async for piece in answer.stream(PIECE_BYTES):
-        data = bytes(piece)
+    while data := await asyncio.wait_for(anext(pieces, b""), SILENCE_SECONDS):
         if offset + len(data) > end:
             raise Unlike(f"more than the {end - start} bytes asked for came")
-        await _store(descriptor, data, offset, digest)
+        await _store(descriptor, bytes(data), offset, digest)
         offset += len(data)
     if offset != end:
         raise Unlike(f"{offset - start} of {end - start} bytes came")
+
+
+async def _ask(source: Source, start: int, end: int) -> GetResult:
+    options: GetOptions = {} if (start, end) == (0, source.bytes) else {"range": (start, end)}
+    try:
+        return await asyncio.wait_for(obstore.get_async(source.store, source.key, options=options), SILENCE_SECONDS)
+    except GenericError as error:
+        if options and NO_RANGES in str(error):
+            raise RangesRefused(str(error)) from error
+        raise
 
 
 def _check_listed(source: Source, etag: str, size_bytes: int) -> None:

@@ -3,17 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import logging
 import os
 import random
 import secrets
-from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
 
 from headrace_agent.dataset import DatasetFile
-from headrace_agent.download import ObjectChanged, Source, Unlike, download
+from headrace_agent.download import ObjectChanged, RangesRefused, Source, Unlike, download
 from headrace_agent.etags import is_encrypted_by_key_service, looks_like_md5, md5_of
 from headrace_agent.s3 import S3_ERRORS, check_key, open_bucket, plain_etag
 from headrace_agent.text import first_line
@@ -21,9 +21,12 @@ from headrace_agent.text import first_line
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
+LOG = logging.getLogger(__name__)
 FILE_MODE = 0o444
 ATTEMPTS = 6
 FIRST_WAIT_SECONDS = 0.2
+WHOLE_OBJECT_SECONDS = 6 * 3600.0
+"""For one request; silence within it is bounded where its pieces are read."""
 
 
 class FetchFailed(Exception):
@@ -37,13 +40,10 @@ class Fetcher:
         self,
         temporary: Path,
         streams: int = 16,
-        open_store: Callable[[str], S3Store] = open_bucket,
-        pause: Callable[[float], asyncio.Future[None]] | None = None,
     ) -> None:
         self._temporary = temporary
         self._places = asyncio.Semaphore(streams)
-        self._open_store = open_store
-        self._pause = pause or asyncio.sleep
+        self._in_ranges = True
         self._chance = random.Random()  # noqa: S311 - spreads retries, hides nothing
         self._stores: dict[str, S3Store] = {}
 
@@ -53,11 +53,14 @@ class Fetcher:
         failure = ""
         for attempt in range(ATTEMPTS):
             if attempt:
-                await self._pause(self._chance.random() * FIRST_WAIT_SECONDS * 2.0**attempt)
+                await asyncio.sleep(self._chance.random() * FIRST_WAIT_SECONDS * 2.0**attempt)
             try:
                 return await self._fetch_once(source, target)
             except (ObjectChanged, PermissionDeniedError, UnauthenticatedError, FileNotFoundError) as error:
                 raise FetchFailed(f"{wanted.source}: {_final_reason(error)}") from error
+            except RangesRefused:
+                LOG.info("%s does not answer ranges; its objects are read whole", wanted.source.bucket)
+                self._in_ranges = False
             except (Unlike, *S3_ERRORS) as error:
                 failure = first_line(error)
         raise FetchFailed(f"{wanted.source}: could not be read in {ATTEMPTS} attempts; the last said: {failure}")
@@ -69,7 +72,7 @@ class Fetcher:
             raise FetchFailed(str(error)) from error
         bucket = wanted.source.bucket
         if bucket not in self._stores:
-            self._stores[bucket] = self._open_store(bucket)
+            self._stores[bucket] = open_bucket(bucket, request_seconds=WHOLE_OBJECT_SECONDS)
         return Source(self._stores[bucket], wanted.source.key, wanted.bytes, plain_etag(wanted.etag))
 
     async def _fetch_once(self, source: Source, target: Path) -> None:
@@ -77,7 +80,7 @@ class Fetcher:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
-                md5 = await download(source, descriptor, self._places)
+                md5 = await download(source, descriptor, self._places, in_ranges=self._in_ranges)
             finally:
                 os.close(descriptor)
             await _check_md5(source, temporary, md5)

@@ -7,6 +7,7 @@ import json
 import os
 import ssl
 from collections.abc import Mapping, Sequence
+from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -99,8 +100,14 @@ class EventBus:
 def _connect(url: str) -> http.client.HTTPConnection:
     parts = urlsplit(url)
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=ssl.create_default_context())
+        return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=_tls())
     return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
+
+
+@cache
+def _tls() -> ssl.SSLContext:
+    """Return the TLS settings; reading the system's certificates for each request would cost more than the request."""
+    return ssl.create_default_context()
 
 
 def _decoded(status: int, text: bytes) -> dict[str, Any]:

@@ -21,6 +21,7 @@ S3_ERRORS = (BaseError, OSError)
 """What obstore raises for a request that failed; an absent object is FileNotFoundError, an OSError."""
 
 
+REQUEST_SECONDS = 120.0
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -52,8 +53,10 @@ def check_key(key: str) -> None:
         raise ValueError(f"the key {key!r} holds a control character, which this agent cannot address")
 
 
-def open_bucket(bucket: str, environ: Mapping[str, str] | None = None) -> S3Store:
-    """Return a store for one bucket.
+def open_bucket(
+    bucket: str, environ: Mapping[str, str] | None = None, request_seconds: float = REQUEST_SECONDS
+) -> S3Store:
+    """Return a store for one bucket; no request may take longer than `request_seconds`, its body included.
 
     AWS_ENDPOINT_URL_S3 names another S3 (path style, http allowed); without keys in the environment, obstore asks the
     machine's metadata for them.
@@ -61,7 +64,7 @@ def open_bucket(bucket: str, environ: Mapping[str, str] | None = None) -> S3Stor
     given = os.environ if environ is None else environ
     region = own_region(given)
     endpoint = given.get("AWS_ENDPOINT_URL_S3")
-    client: ClientConfig = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=120)}
+    client: ClientConfig = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=request_seconds)}
     retry: RetryConfig = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
     if not endpoint:
         return S3Store(bucket, region=bucket_region(bucket, region), client_options=client, retry_config=retry)

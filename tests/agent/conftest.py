@@ -9,17 +9,8 @@ from pathlib import Path
 import pytest
 from moto.server import ThreadedMotoServer
 
-from tests.agent.surroundings import (
-    DATASET_BUCKET,
-    RESULTS_BUCKET,
-    RUN_BUCKET,
-    S3,
-    SECRET,
-    AgentNode,
-    FakeBus,
-    call,
-    running_bus,
-)
+from tests.agent.fake_bus import FakeBus, running_bus
+from tests.agent.surroundings import DATASET_BUCKET, RESULTS_BUCKET, RUN_BUCKET, S3, SECRET, AgentNode, call
 
 
 @pytest.fixture

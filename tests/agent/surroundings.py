@@ -1,4 +1,4 @@
-"""A run's surroundings for the agent, all on this machine: an event bus, an S3 and nodes with a real daemon."""
+"""A run's surroundings for the agent, all on this machine: an S3 and nodes with a real daemon."""
 
 from __future__ import annotations
 
@@ -11,17 +11,16 @@ import sys
 import threading
 import time
 import urllib.request
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import obstore
 
 from headrace_agent.s3 import open_bucket
+from tests.agent.fake_bus import WAIT_SECONDS, FakeBus
 
 RUN_ID = "run-1"
 NODE_ID = "node-a"
@@ -31,7 +30,6 @@ RESULTS_BUCKET = "experiments"
 PREFIX = f"runs/{RUN_ID}/"
 KEY_TEXT = "5a" * 32
 SECRET = "secret-canary"
-WAIT_SECONDS = 40.0
 
 
 def await_true(condition: Callable[[], bool], what: str, seconds: float = WAIT_SECONDS) -> None:
@@ -41,78 +39,6 @@ def await_true(condition: Callable[[], bool], what: str, seconds: float = WAIT_S
     while not condition():
         assert time.monotonic() < end, f"waited {seconds} s in vain for {what}"
         poll.wait(0.02)
-
-
-@dataclass
-class FakeBus:
-    """An EventBridge endpoint that remembers; `script` holds answers to give first: error codes, or a status."""
-
-    url: str = ""
-    details: list[tuple[str, dict[str, Any]]] = field(default_factory=list)
-    requests: list[dict[str, Any]] = field(default_factory=list)
-    headers: list[dict[str, str]] = field(default_factory=list)
-    script: list[int | list[str | None]] = field(default_factory=list)
-    changed: threading.Condition = field(default_factory=threading.Condition)
-
-    def take(self, headers: dict[str, str], request: dict[str, Any]) -> tuple[int, dict[str, Any]]:
-        with self.changed:
-            self.headers.append(headers)
-            self.requests.append(request)
-            answer = self.script.pop(0) if self.script else [None] * len(request["Entries"])
-            if isinstance(answer, int):
-                return answer, {"__type": "InternalException"}
-            for entry, error in zip(request["Entries"], answer, strict=True):
-                if error is None:
-                    self.details.append((entry["DetailType"], json.loads(entry["Detail"])))
-            self.changed.notify_all()
-        results = [{"ErrorCode": error} if error else {"EventId": "e"} for error in answer]
-        return 200, {"FailedEntryCount": sum(map(bool, answer)), "Entries": results}
-
-    @property
-    def kinds(self) -> list[str]:
-        """Detail-types in the order in which they came."""
-        return [kind for kind, _ in self.details]
-
-    def bodies(self, detail_type: str) -> list[dict[str, Any]]:
-        return [detail["body"] for kind, detail in self.details if kind == detail_type]
-
-    def await_event(self, *detail_types: str) -> dict[str, Any]:
-        """Return the body of the first event of one of the types, waiting for it."""
-        with self.changed:
-            found = self.changed.wait_for(lambda: [d for d in self.details if d[0] in detail_types], WAIT_SECONDS)
-            kinds = self.kinds
-        assert found, f"none of {detail_types} came; there came {kinds}"
-        body: dict[str, Any] = found[0][1]["body"]
-        return body
-
-
-@contextmanager
-def running_bus() -> Iterator[FakeBus]:
-    bus = FakeBus()
-
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            request = json.loads(self.rfile.read(int(self.headers["Content-Length"])))
-            status, answer = bus.take(dict(self.headers.items()), request)
-            text = json.dumps(answer).encode()
-            self.send_response(status)
-            self.send_header("Content-Length", str(len(text)))
-            self.end_headers()
-            self.wfile.write(text)
-
-        def log_message(self, *_: Any) -> None:
-            """Keep the test's output clean."""
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    bus.url = f"http://127.0.0.1:{server.server_address[1]}"
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    try:
-        yield bus
-    finally:
-        server.shutdown()
-        server.server_close()
-        thread.join()
 
 
 def call(url: str, method: str) -> None:
@@ -292,10 +218,10 @@ class AgentNode:
             check=False,
         )
 
-    def hand_in(self, kind: str, given: dict[str, Any]) -> None:
-        """Configure the node and hand the task in, as the documents do one after the other."""
+    def hand_in(self, kind: str, given: dict[str, Any], *, is_configured: bool = False) -> None:
+        """Configure the node if it is not, and hand the task in, as the documents do one after the other."""
         self.give_config(given)
-        for command in ("configure", kind):
+        for command in (kind,) if is_configured else ("configure", kind):
             done = self.command(command)
             assert done.returncode == 0, done.stderr
 
@@ -326,3 +252,16 @@ def marked_processes() -> list[int]:
         if is_marked:
             found.append(int(entry.name))
     return found
+
+
+def is_alive(pid: int) -> bool:
+    """Tell whether the process is there and no zombie."""
+    try:
+        return ") Z" not in Path(f"/proc/{pid}/stat").read_text()
+    except OSError:
+        return False
+
+
+def python(code: str, *arguments: str) -> list[str]:
+    """Return the command that runs the code with the interpreter of this test."""
+    return [sys.executable, "-c", code, *arguments]

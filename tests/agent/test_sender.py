@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from headrace_agent.outbox import Outbox, StoredEvent
 from headrace_agent.putevents import BusUnavailable, EventBus, events_url
 from headrace_agent.sender import Sender, batch_of, wait_seconds_after
-from tests.agent.surroundings import FakeBus
+from tests.agent.fake_bus import FakeBus
 
 AWS_BYTES_MAX = 256 * 1024
 

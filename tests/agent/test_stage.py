@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import os
-import threading
 from pathlib import Path
 from typing import Any
 
@@ -185,11 +185,19 @@ def test_an_absent_part_fails_in_one_line(tmp_path: Path) -> None:
     assert "\n" not in body["reason"]
 
 
-def test_told_to_stop_it_reports_no_outcome_and_leaves_no_temporary_file(tmp_path: Path, s3: S3) -> None:
-    work, _ = work_for(tmp_path, "stage", stage=stage_part(s3, {f"{n}": b"x" * 1000 for n in range(200)}))
-    threading.Timer(0.05, work.stop.raise_for, ["enough"]).start()
-    assert run_stage(work) is None or (tmp_path / "volumes/v0/199").exists()
-    assert not (tmp_path / "volumes/v0" / TEMPORARY_FOLDER).exists()
+def test_told_to_stop_it_reports_no_outcome_and_leaves_no_temporary_file(
+    tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    work, said = work_for(tmp_path, "stage", stage=stage_part(s3, {"a": b"a", "b": b"b"}))
+
+    async def hang(*_: Any, **__: Any) -> None:
+        work.stop.raise_for("enough")
+        await asyncio.Event().wait()
+
+    monkeypatch.setattr(fetch, "download", hang)
+    assert run_stage(work) is None
+    assert {kind for kind, _ in said.events} <= {"Dataset Progress"}
+    assert list((tmp_path / "volumes/v0").iterdir()) == []
 
 
 def test_a_storage_process_node_records_that_it_did_not_seal(tmp_path: Path, s3: S3) -> None:

@@ -35,7 +35,7 @@ def test_an_exit_code_is_kept_and_never_taken_for_a_signal(tmp_path: Path, log: 
     log.close()
 
 
-@pytest.mark.parametrize("name", ["SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT"])
+@pytest.mark.parametrize("name", ["SIGHUP", "SIGINT", "SIGKILL", "SIGTERM", "SIGSEGV", "SIGABRT"])
 def test_a_signal_is_told_by_its_name(tmp_path: Path, log: JobLog, name: str) -> None:
     ending = ran(log, tmp_path, sys.executable, "-c", f"import os,signal; os.kill(os.getpid(), signal.{name})")
     assert (ending, ending.in_words()) == (Ending(None, name), f"the command was ended by {name}")

@@ -139,27 +139,3 @@ def test_a_reader_that_goes_away_ends_nothing_and_a_signal_still_does(start: Sta
     assert run.process.wait(timeout=60) == 130
     assert [row["status"] for row in run.rows()] == ["STOPPED"]
     assert run.left() == {}
-
-
-def test_a_run_whose_process_is_killed_is_failed_and_released_by_the_next_command(start: Start) -> None:
-    run = start()
-    run.await_line("training: the command runs")
-    run.process.kill()
-    run.process.wait()
-    assert [row["status"] for row in run.rows()] == ["FAILED"]
-    assert run.left() == {}
-
-
-def test_a_stop_from_another_terminal_ends_the_run_and_waits_for_that(start: Start) -> None:
-    run = start()
-    run.await_line("training: the command runs")
-    stop = subprocess.run(
-        [sys.executable, "-m", "headrace", "stop", "endless", "--home", str(run.folder / "home")],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert stop.returncode == 0
-    assert "STOPPED after" in stop.stdout
-    assert run.left() == {}
-    assert run.end() == 130

@@ -31,7 +31,7 @@ def test_a_run_whose_process_died_is_ended(scripted: Scripted) -> None:
     assert recover(site) == ()
 
 
-@pytest.mark.parametrize("owner", [this_process(), None])
+@pytest.mark.parametrize("owner", [this_process(), None], ids=["this process", "nobody"])
 def test_a_run_that_is_driven_is_left_alone(scripted: Scripted, owner: str | None) -> None:
     site = scripted(owner_process=owner)
     site.admit()

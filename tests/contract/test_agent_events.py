@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import sys
 import tempfile
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, get_args
 
@@ -23,7 +22,8 @@ from headrace_agent.progress import body_of
 from headrace_agent.reporter import Reporter
 from headrace_agent.worker import ACTIVITIES
 from tests.agent.conftest import bus, node, s3, s3_url
-from tests.agent.surroundings import KEY_TEXT, S3, AgentNode, FakeBus, config, stage_part, train_part
+from tests.agent.fake_bus import FakeBus
+from tests.agent.surroundings import KEY_TEXT, S3, AgentNode, config, stage_part, train_part
 
 __all__ = ["bus", "node", "s3", "s3_url"]
 
@@ -63,7 +63,6 @@ def _check(detail_type: str, detail: dict[str, Any]) -> None:
     same = events.event_id(detail["run_id"], detail["attempt"], detail["node_id"], detail["sequence"], detail_type)
     assert detail["event_id"] == same
     assert len(json.dumps(detail)) <= events.MAX_EVENT_BYTES
-    assert "." not in {type(value).__name__ for value in detail["body"].values()} - {"float"}
     assert not any(isinstance(value, float) for value in detail["body"].values())
 
 
@@ -79,8 +78,8 @@ def test_whatever_a_job_reports_makes_an_event_that_is_taken(line: dict[str, Any
 
 
 @pytest.fixture
-def lived(node: AgentNode, s3: S3, bus: FakeBus) -> Iterator[FakeBus]:
-    """Yield all events of a node that staged, failed to stage, trained well and trained badly."""
+def lived(node: AgentNode, s3: S3, bus: FakeBus) -> FakeBus:
+    """Return all events of a node that staged, failed to stage, trained well and trained badly."""
     noisy = "import sys; sys.stdout.write('\\U0001f600\\x00\\x1b[31m' * 5000); sys.exit(9)"
     reports = "import os; open(os.environ['HEADRACE_PROGRESS'], 'w').write('{\"step\": 1, \"loss\": 0.1}\\n')"
     node.start()
@@ -93,7 +92,7 @@ def lived(node: AgentNode, s3: S3, bus: FakeBus) -> Iterator[FakeBus]:
     node.hand_in("train", config(train=train_part(command=[sys.executable, "-c", noisy])))
     bus.await_event("Job Failed")
     assert node.terminate() == 0
-    yield bus
+    return bus
 
 
 def test_every_event_of_a_real_agent_is_taken_and_every_kind_was_seen(lived: FakeBus) -> None:

@@ -58,6 +58,12 @@ def test_heartbeats_count_by_the_control_planes_clock() -> None:
     assert (changes["last_heard_at"], changes["activity"]) == (NOON, "training")
 
 
+@pytest.mark.parametrize("state", ["failed", "released", "done"])
+def test_a_goodbye_does_not_hide_why_a_node_failed_or_that_it_was_done(state: NodeState) -> None:
+    node = node_row(state=state, failure="exit code 1")
+    assert "failure" not in changes_for(node, "Node Leaving", 9, {"reason": "told to stop"}, NOW)
+
+
 def test_a_failed_node_has_reached_nothing() -> None:
     assert not has_reached(node_row(state="failed"), "launched")
     assert has_reached(node_row(state="training"), "staged")

@@ -71,19 +71,6 @@ def test_nothing_is_left_running_and_every_key_is_deleted() -> None:
         assert site.cloud.objects.page("headrace-runs", f"runs/{only_run(site).run_id}/nodes/").objects == ()
 
 
-def test_a_storage_node_and_a_compute_node_say_these_things_in_this_order() -> None:
-    with simulated_site() as site:
-        site.run(job())
-        assert events_of(site, "storage") == ["Node Ready", "Node Configured", "Dataset Progress", "Dataset Staged"]
-        assert events_of(site, "compute") == [
-            "Node Ready",
-            "Node Configured",
-            "Job Started",
-            "Job Progress",
-            "Job Done",
-        ]
-
-
 def test_the_same_seed_gives_the_same_log_byte_for_byte() -> None:
     assert log_of(SEED) == log_of(SEED)
 
@@ -104,6 +91,13 @@ def test_compute_nodes_with_their_own_disks_stage_for_themselves() -> None:
         assert ended.status == "SUCCEEDED", ended.cause
         assert {node.role for node in nodes_of(site)} == {"compute"}
         assert events_of(site, "compute")[2:4] == ["Dataset Progress", "Dataset Staged"]
+
+
+def test_results_of_several_nodes_never_meet() -> None:
+    with simulated_site() as site:
+        site.run(job(compute={"instance_type": "c7i.large", "count": 2}))
+        keys = [one.key for one in site.objects.page("out", "small/").objects]
+        assert sorted(key.split("/")[2] for key in keys) == ["node-0", "node-1"]
 
 
 def test_a_shortage_of_the_first_type_takes_the_next() -> None:

@@ -95,7 +95,8 @@ def test_a_storage_node_that_leaves_while_others_train_fails_the_run() -> None:
     with simulated_site() as site:
         arn = start_until(site, "training")
         storage = next(node for node in nodes_of(site) if node.role == "storage")
-        site.agents[storage.node_id].leave("spot interruption")
+        site.agents[storage.node_id].say_goodbye("spot interruption")
+        site.fleets.machines[storage.node_id].stop()
         assert ending_of(site, arn).status == "FAILED"
         assert "spot interruption" in str(receipt_of(site).reason)
 

@@ -67,8 +67,8 @@ def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, 
     state = _STATE_AFTER.get(detail_type)
     if state and _may_become(node, state):
         changes["state"] = state
-    if state == "failed":
-        changes["failure"] = str(body["reason"])
+        if state == "failed":
+            changes["failure"] = str(body["reason"])
     return changes
 
 

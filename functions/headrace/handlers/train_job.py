@@ -19,7 +19,10 @@ LOG_BYTES_MAX = 16 * 1024**2
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Keep the task's token on the run's row and start the command; the agents' events complete the token."""
+    """Keep the task's token on the run's row and start the command; the agents' events complete the token.
+
+    Several nodes save below `node-<rank>/` each, since two of them may write the same path.
+    """
     run_id = request["run_id"]
     change_run(cloud, run_id, {"training_token": request["token"]})
     read_standing_run(cloud, run_id)
@@ -49,7 +52,7 @@ def _train(cloud: Cloud, row: RunRow, plan: Plan, job: JobSpec, node: NodeRow, n
         data_inputs=tuple(one.name for one in job.data),
         direct_sources=tuple(one.source for one in job.data) if plan.chosen.storage == "direct" else (),
         results_bucket=bucket,
-        results_prefix=prefix,
+        results_prefix=prefix + (f"node-{node.index}/" if len(nodes) > 1 else ""),
         stop_grace_seconds=cloud.settings.stop_grace_seconds,
         results_grace_seconds=job.results_grace_minutes * 60,
         log_bytes_max=LOG_BYTES_MAX,

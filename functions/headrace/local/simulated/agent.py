@@ -56,10 +56,10 @@ class SimulatedAgent:
             return self._start(self._hand_over(document))
         return self._start(self._configure())
 
-    def leave(self, reason: str) -> None:
-        """Say goodbye and stop, as on an interruption notice."""
-        self._emit("Node Leaving", {"reason": reason})
-        self._machine.stop()
+    def say_goodbye(self, reason: str = "the agent was told to stop by a signal") -> None:
+        """Send the last event; an agent that never had an identity has nobody to send it as."""
+        if self._identity is not None:
+            self._emit("Node Leaving", {"reason": reason})
 
     def forget_work(self) -> None:
         """Drop every task but the heartbeat, as an agent that was restarted and lost its task would."""
@@ -142,6 +142,7 @@ class SimulatedAgent:
         self._emit("Job Progress", {"step": 1, "total_steps": 2, "metrics": {"loss": "0.5"}, "message": None})
         await asyncio.sleep(TRAIN_SECONDS / 2)
         manifest = self._save(train)
+        self._emit("Results Progress", {"files": 1, "bytes": len(RESULT)})
         self._activity = "idle"
         if self.exit_code == 0:
             self._emit("Job Done", {"manifest": manifest, "files": 1, "bytes": len(RESULT)})

@@ -24,9 +24,15 @@ class Machine:
     node: Node
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     is_online: bool = False
+    say_goodbye: Callable[[], None] = lambda: None
+
+    def shut_down(self) -> None:
+        """Let the agent say its last word, then end everything."""
+        self.say_goodbye()
+        self.stop()
 
     def stop(self) -> None:
-        """End everything that runs on the machine."""
+        """End everything that runs on the machine, as a loss of power does."""
         for task in self.tasks:
             task.cancel()
         self.is_online = False
@@ -102,7 +108,7 @@ class SimulatedFleets:
         for machine in known:
             if machine.node.life in ("pending", "running"):
                 machine.node = replace(machine.node, life="stopping")
-                machine.stop()
+                machine.shut_down()
                 self._loop.call_later(self._source.uniform(*SHUTDOWN_SECONDS), self._end, machine)
         return tuple(machine.node.node_id for machine in known)
 

@@ -144,6 +144,7 @@ class SimulatedSite:
     def _boot(self, machine: Machine) -> None:
         agent = SimulatedAgent(machine, self.objects, SETTINGS.run_bucket, self.loop, self._send)
         agent.exit_code = self.exit_code
+        machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent
         agent.boot()
 
