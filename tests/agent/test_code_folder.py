@@ -99,6 +99,19 @@ def device(member: tarfile.TarInfo) -> None:
         ("a.zip", b"no archive at all"),
         ("a.7z", b"another kind"),
     ],
+    ids=[
+        "escapes",
+        "hard link",
+        "link out",
+        "device",
+        "text",
+        "cut",
+        "zip escapes",
+        "zip root",
+        "zip link",
+        "zip text",
+        "7z",
+    ],
 )
 def test_an_archive_that_reaches_out_or_is_none_is_refused_and_named(
     s3: S3, work: Path, name: str, body: bytes

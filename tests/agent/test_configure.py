@@ -1,13 +1,9 @@
-"""The exact commands that make a machine what its configuration says.
-
-The golden files hold them word for word; after a wanted change, write them anew with
-`HEADRACE_WRITE_GOLDEN=1 pytest tests/agent/test_configure.py` and read the difference.
-"""
+"""The exact commands that make a machine what its configuration says; golden files hold them word for word."""
 
 from __future__ import annotations
 
 import json
-import os
+from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -27,7 +23,7 @@ from headrace_agent.stripe_commands import make_file_system
 from tests.agent.surroundings import config, volume
 from tests.agent.works import process_node
 
-GOLDEN = Path(__file__).parent / "golden"
+GOLDEN = Path(__file__).parents[1] / "golden" / "agent"
 VOLUMES, DATA = Path("/var/lib/headrace/volumes"), Path("/data")
 HOSTS = [f"nqn.2014-08.org.nvmexpress:uuid:{digit * 8}-1111-5111-8111-111111111111" for digit in "ab"]
 SECTORS = 3_662_109_375
@@ -126,11 +122,10 @@ SETS: dict[str, list[Action]] = {
 
 
 @pytest.mark.parametrize("name", SETS)
-def test_the_commands_are_exactly_these(name: str) -> None:
+def test_the_commands_are_exactly_these(name: str, golden: Callable[[Path, str], None]) -> None:
     text = "".join(f"{action}\n" for action in SETS[name])
-    if os.environ.get("HEADRACE_WRITE_GOLDEN"):
-        (GOLDEN / f"{name}.txt").write_text(text)
-    assert text == (GOLDEN / f"{name}.txt").read_text()
+    assert text
+    golden(GOLDEN / f"{name}.txt", text)
 
 
 def test_there_is_no_golden_file_that_nothing_is_held_to() -> None:

@@ -23,7 +23,8 @@ def receipt_page(receipt: Receipt, results_folder: str | None) -> RenderableType
 
 def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableType]:
     yield cell(f"receipt of {receipt.run_id}", "bold")
-    yield facts(_facts(receipt, results_folder))
+    yield facts(_facts(receipt))
+    yield from _results_line(receipt, results_folder)
     yield section("resources", _resources(receipt))
     if receipt.phases:
         yield section("phases", _phases(receipt))
@@ -33,7 +34,7 @@ def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableT
     yield cell(receipt.note, "dim")
 
 
-def _facts(receipt: Receipt, results_folder: str | None) -> Iterator[tuple[str, str | Text]]:
+def _facts(receipt: Receipt) -> Iterator[tuple[str, str | Text]]:
     yield "status", status_cell(receipt.status)
     if receipt.reason:
         yield "reason", receipt.reason
@@ -41,11 +42,18 @@ def _facts(receipt: Receipt, results_folder: str | None) -> Iterator[tuple[str, 
     yield "time", f"{receipt.started_at} to {receipt.ended_at}"
     if receipt.job_done_at:
         yield "job done", receipt.job_done_at
+    yield "bill", bill_text(receipt)
+
+
+def _results_line(receipt: Receipt, results_folder: str | None) -> Iterator[Text]:
+    """Yield where the results are on one line, however long: a path is copied whole or not at all."""
     where = results_folder or receipt.results
     if where:
         saved = f"{count_text(receipt.results_files, 'file')}, {bytes_text(receipt.results_bytes)}"
-        yield "results", f"{where} ({saved})"
-    yield "bill", bill_text(receipt)
+        line = cell(f"results   {where} ({saved})")
+        line.stylize("bold", 0, len("results"))
+        line.no_wrap, line.overflow = True, "ignore"
+        yield line
 
 
 def bill_text(receipt: Receipt) -> str:
