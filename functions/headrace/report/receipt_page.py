@@ -10,10 +10,8 @@ from rich.table import Table
 from rich.text import Text
 
 from headrace.domain.receipt import Receipt
-from headrace.report.cells import bullets, cell, facts, section, status_cell, table
+from headrace.report.cells import cell, facts, section, status_cell, table
 from headrace.report.quantities import bytes_text, count_text, duration_text, instant_text, usd_text
-
-NOT_EXECUTED_SHOWN = 8
 
 
 def receipt_page(receipt: Receipt, results_folder: str | None) -> RenderableType:
@@ -29,7 +27,7 @@ def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableT
     if receipt.phases:
         yield section("phases", _phases(receipt))
     if receipt.not_executed:
-        yield section("not executed here", bullets(not_executed_lines(receipt.not_executed)))
+        yield section("not executed here", cell(not_executed_text(receipt.not_executed)))
     yield ""
     yield cell(receipt.note, "dim")
 
@@ -84,11 +82,8 @@ def _phases(receipt: Receipt) -> Table:
     return made
 
 
-def not_executed_lines(notes: Iterable[str]) -> Iterator[str]:
-    """Yield what was only planned here, the same notes of several machines told once, the rest counted."""
-    counted = Counter(notes)
-    for note, times in counted.most_common(NOT_EXECUTED_SHOWN):
-        yield note if times == 1 else f"{note} ({times} times)"
-    left = len(counted) - NOT_EXECUTED_SHOWN
-    if left > 0:
-        yield f"and {left:,} more, all in --json"
+def not_executed_text(commands: Iterable[str]) -> str:
+    """Return how many commands were only recorded, by program: what a process node cannot do to a real machine."""
+    programs = Counter(command.split(maxsplit=1)[0] for command in commands if command.strip())
+    counts = ", ".join(f"{times} x {program}" for program, times in programs.most_common())
+    return f"{counts}; recorded only, word for word in --json"
