@@ -83,7 +83,7 @@ def test_a_run_prints_its_plan_its_changes_and_its_receipt(headrace: Headrace, s
     assert answer.code == 0
     assert answer.out.index("plan for digits") < answer.out.index(f"{RUN_ID} started")
     assert answer.out.index("training: the command runs") < answer.out.index(f"receipt of {RUN_ID}")
-    assert str(job_file.parent / "out" / RUN_ID) in answer.out
+    assert str(job_file.parent / "out" / RUN_ID) in answer.out, "a path is whole, however long"
     assert answer.err == ""
     assert not set(answer.out) & {"\x1b", "\r"}
 

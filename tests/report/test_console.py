@@ -5,9 +5,10 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.text import Text
 
 from headrace.report.cells import cell, status_cell
-from headrace.report.console import PIPED_COLUMNS, console_for
+from headrace.report.console import PIPED_COLUMNS, console_for, text_of
 
 
 class Terminal(io.StringIO):
@@ -50,3 +51,8 @@ def test_markup_and_emoji_codes_are_only_text() -> None:
     pipe = io.StringIO()
     console_for(pipe).print(cell("[bold]:smile:[/bold]"))
     assert pipe.getvalue() == "[bold]:smile:[/bold]\n"
+
+
+def test_a_line_that_must_not_wrap_is_printed_whole() -> None:
+    path = Text("/very/long/" * 30, no_wrap=True, overflow="ignore")
+    assert text_of(path, 80) == "/very/long/" * 30 + "\n"

@@ -83,7 +83,7 @@ class LiveScreen:
         """Leave the page as it is and print the receipt below."""
         self.hide()
         self._console.print()
-        self._console.print(end_page(ended))
+        self._console.print(end_page(ended), crop=False)
 
 
 class LineScreen:

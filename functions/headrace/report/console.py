@@ -27,7 +27,7 @@ def console_for(stream: IO[str], columns: int | None = None) -> Console:
 def print_page(stream: IO[str], page: RenderableType) -> None:
     """Print a page: as a terminal shows it, or as plain text without trailing blanks."""
     if stream.isatty():
-        console_for(stream).print(page)
+        console_for(stream).print(page, crop=False)
     else:
         stream.write(text_of(page, PIPED_COLUMNS))
     stream.flush()
@@ -39,5 +39,5 @@ def text_of(renderable: RenderableType, columns: int) -> str:
     with open(os.devnull, "w", encoding="ascii") as nowhere:  # noqa: PTH123
         console = Console(file=nowhere, width=columns, no_color=True, markup=False, highlight=False, emoji=False)
         with console.capture() as captured:
-            console.print(renderable)
+            console.print(renderable, crop=False)
     return "\n".join(line.rstrip() for line in captured.get().splitlines()) + "\n"
