@@ -5,6 +5,7 @@ from __future__ import annotations
 import io
 
 import pytest
+from rich.console import Group
 from rich.text import Text
 
 from headrace.report.cells import cell, status_cell
@@ -55,4 +56,4 @@ def test_markup_and_emoji_codes_are_only_text() -> None:
 
 def test_a_line_that_must_not_wrap_is_printed_whole() -> None:
     path = Text("/very/long/" * 30, no_wrap=True, overflow="ignore")
-    assert text_of(path, 80) == "/very/long/" * 30 + "\n"
+    assert text_of(Group(path), 80) == "/very/long/" * 30 + "\n"
