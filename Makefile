@@ -2,9 +2,12 @@
 RUN := .venv
 DEV := .venv-dev
 JOB ?= statemachines/examples/digits/job.yaml
+RUNS ?= 25
+SEEDS ?= 200000
+MUTATIONS ?= 100000
 
 .DEFAULT_GOAL := help
-.PHONY: help run test lint lock golden clean
+.PHONY: help run test soak mutants lint lock golden clean chaos bench
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -14,6 +17,20 @@ run: $(RUN)/ready ## set up and run the example job on this machine (JOB=path fo
 
 test: $(DEV)/ready ## set up and run every test
 	$(DEV)/bin/pytest --numprocesses 2 --dist loadscope
+
+soak: $(DEV)/ready ## simulate SEEDS runs under random faults, and every single fault at every call
+	$(DEV)/bin/python -m tests.simulation.single --all
+	HEADRACE_SEEDS=$(SEEDS) $(DEV)/bin/pytest --numprocesses 2 --dist loadscope tests/simulation/test_seeds.py
+
+chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTATIONS broken job files
+	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
+	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
+
+bench: $(DEV)/ready ## measure what lies between the end of a job and the release of its machines
+	$(DEV)/bin/python bench/release.py
+
+mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)
+	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))
 
 lint: $(DEV)/ready .ci/node_modules/ready ## ruff, mypy strict, asl-validator
 	$(DEV)/bin/ruff check

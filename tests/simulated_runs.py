@@ -60,10 +60,15 @@ def prices() -> SimulatedPrices:
 
 
 @contextmanager
-def simulated_site(seed: int = SEED, faults: Faults | None = None, files: int = 40) -> Iterator[SimulatedSite]:
-    """Yield a simulated cloud that holds the small job's data set; the seed is printed for the log of a failure."""
+def simulated_site(
+    seed: int = SEED, faults: Faults | None = None, files: int = 40, **switches: Any
+) -> Iterator[SimulatedSite]:
+    """Yield a simulated cloud that holds the small job's data set; the seed is printed for the log of a failure.
+
+    `switches` take killers away: `has_rule`, `sweep_seconds`, `has_lease`.
+    """
     print(f"seed {seed}")  # noqa: T201 - shown only when a test fails
-    site = SimulatedSite(seed, prices(), faults)
+    site = SimulatedSite(seed, prices(), faults, **switches)
     for number in range(files):
         site.objects.put("data", f"set/{number % 4}/{number:04d}.bin", bytes(100 + number))
     try:

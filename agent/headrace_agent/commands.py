@@ -17,7 +17,7 @@ from headrace_agent.fields import ConfigError
 from headrace_agent.lock import FolderBusy
 from headrace_agent.node import Node, load_node
 from headrace_agent.runner import ActionFailed
-from headrace_agent.s3 import S3_ERRORS, open_bucket, parse_address
+from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.spool import Spool
 from headrace_agent.text import first_line
 
@@ -43,6 +43,7 @@ def build_parser() -> argparse.ArgumentParser:
     )
     commands.add_parser("stage", help="hand the staging of this node's share to the agent, and return")
     commands.add_parser("train", help="hand the job to the agent, and return")
+    commands.add_parser("notice", help="tell the job in the file $HEADRACE_NOTICE that it will be ended soon")
     commands.add_parser("version", help="print the version")
     return parser
 
@@ -58,6 +59,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
             return _serve(node, environ)
         if options.command == "configure":
             return _configure(node, environ, options)
+        if options.command == "notice":
+            return _notice(node, environ)
         return _hand_in(node, environ, options.command)
     except (ConfigError, FolderBusy, ActionFailed, *S3_ERRORS) as error:
         reason = error if isinstance(error, (ConfigError, FolderBusy, ActionFailed)) else first_line(error)
@@ -78,13 +81,15 @@ def config_text(node: Node, environ: Mapping[str, str]) -> str:
             f"the document was sent for run {run_id} at {reference}, "
             f"and this node belongs to run {node.run_id} at {expected}"
         )
-    key = f"{parse_address(expected).key}nodes/{node.node_id}/config.json"
+    return _own_object(node, "config.json", "configuration").decode()
+
+
+def _own_object(node: Node, name: str, what: str) -> bytes:
+    key = f"{node.own_prefix}{name}"
     try:
-        return bytes(obstore.get(open_bucket(node.run_bucket), key).bytes()).decode()
+        return bytes(obstore.get(open_bucket(node.run_bucket), key).bytes())
     except FileNotFoundError as error:
-        raise ConfigError(
-            f"there is no configuration at s3://{node.run_bucket}/{key}; the control plane writes it"
-        ) from error
+        raise ConfigError(f"there is no {what} at s3://{node.run_bucket}/{key}; the control plane writes it") from error
 
 
 def _serve(node: Node, environ: Mapping[str, str]) -> int:
@@ -112,6 +117,15 @@ def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespa
 def _hand_in(node: Node, environ: Mapping[str, str], kind: str) -> int:
     task_id, is_new = Spool(node.folder / "spool").hand_in(kind, config_text(node, environ))
     return _say(f"handed in {task_id}" if is_new else f"{task_id} was handed in before; it runs once")
+
+
+def _notice(node: Node, environ: Mapping[str, str]) -> int:
+    from headrace_agent.job_setup import folders_of  # noqa: PLC0415 - the other commands need none of it
+    from headrace_agent.notice import append_notice, notice_line  # noqa: PLC0415 - same
+
+    folders = folders_of(node, parse_config(config_text(node, environ)))
+    line = notice_line(_own_object(node, "notice.json", "notice"))
+    return _say(line if append_notice(folders.notice, line) else "the job was told before")
 
 
 def _say(text: str) -> int:

@@ -14,6 +14,8 @@ from datetime import UTC, datetime
 
 from headrace_agent import VERSION
 from headrace_agent.identity import await_identity
+from headrace_agent.lease import Lease
+from headrace_agent.lease_reader import LeaseReader
 from headrace_agent.lock import FolderLock
 from headrace_agent.memory import limit_allocator
 from headrace_agent.node import Node
@@ -23,6 +25,7 @@ from headrace_agent.putevents import EventBus
 from headrace_agent.reporter import Reporter
 from headrace_agent.reports import pass_on
 from headrace_agent.sender import Sender
+from headrace_agent.serving import Serving
 from headrace_agent.spool import Spool
 from headrace_agent.stage import run_stage
 from headrace_agent.telemetry import boot_id, heartbeat
@@ -55,11 +58,18 @@ class Daemon:
         self._turn_off = turn_off
         self._now = now
         self._reason = ""
+        self._must_turn_off = False
+        self._lease = Lease(node.deadline_at, node.idle_lease_seconds)
+        self._serving = Serving()
+        self._worker: Worker | None = None
         self._next_heartbeat = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
 
     def serve(self) -> None:
-        """Serve until told to stop or until the deadline. Raises FolderBusy when another agent serves here."""
+        """Serve until told to stop, until the deadline, or until an idle lease ends.
+
+        Raises FolderBusy when another agent serves here.
+        """
         node = self._node
         with FolderLock(node.folder):
             self._listen_for_signals()
@@ -72,16 +82,17 @@ class Daemon:
             LOG.info("leaving: %s", self._reason)
             if not sender.flush(FLUSH_SECONDS):
                 LOG.warning("%d events could not be sent", outbox.depth())
-        if self._now() >= node.deadline_at and not node.process_node:
+        if self._must_turn_off and not node.process_node:
             self._turn_off()
 
     def _live(self, outbox: Outbox, sender: Sender) -> None:
+        LeaseReader(self._node, self._lease).start()
         identity = await_identity(self._node, self._is_over)
         if identity is None:
             return
         say = Reporter(identity, outbox, sender.wake)
         node = self._node
-        worker = Worker(node, Spool(node.folder / "spool"), say, RUNNERS)
+        self._worker = worker = Worker(node, Spool(node.folder / "spool"), say, RUNNERS)
         say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id()})
         while not self._is_over(TICK_SECONDS):
             try:
@@ -104,9 +115,18 @@ class Daemon:
         readable, _, _ = select.select([self._wake_read], [], [], seconds)
         if readable:
             self._reason = self._reason or "the agent was told to stop by a signal"
-        elif self._now() >= self._node.deadline_at:
-            self._reason = f"the deadline {self._node.deadline_at.isoformat()} has passed"
+        elif not self._reason:
+            self._reason = self._reason_to_leave()
+            self._must_turn_off = bool(self._reason)
         return bool(self._reason)
+
+    def _reason_to_leave(self) -> str:
+        is_working = self._worker is not None and self._worker.activity != "idle"
+        return self._lease.reason_to_leave(self._now(), is_working=is_working, is_serving=self._is_serving)
+
+    def _is_serving(self) -> bool:
+        """Tell whether a job elsewhere uses this machine; what a process node holds can be read without its agent."""
+        return self._node.role == "storage" and not self._node.process_node and self._serving.is_serving()
 
     def _listen_for_signals(self) -> None:
         for number in (signal.SIGTERM, signal.SIGINT):

@@ -22,6 +22,7 @@ class Places:
     data: str
     results: Path
     progress: Path
+    notice: Path
     first_on_path: Path
     virtual_environment: Path | None
 
@@ -72,6 +73,7 @@ def _headrace_variables(config: NodeConfig, task: TrainTask, places: Places) -> 
         "HEADRACE_DATA": places.data,
         "HEADRACE_RESULTS": str(places.results),
         "HEADRACE_PROGRESS": str(places.progress),
+        "HEADRACE_NOTICE": str(places.notice),
         "HEADRACE_RUN": config.run_id,
         "HEADRACE_NODE": config.node_id,
         "HEADRACE_NODE_RANK": str(task.node_rank),

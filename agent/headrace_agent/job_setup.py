@@ -27,6 +27,7 @@ class JobFolders:
     work: Path
     results: Path
     progress: Path
+    notice: Path
     log: Path
     environment: Path
 
@@ -39,6 +40,7 @@ def folders_of(node: Node, config: NodeConfig) -> JobFolders:
         work=base / "work",
         results=base / "results",
         progress=base / "progress.jsonl",
+        notice=base / "notice.jsonl",
         log=node.folder / "log" / "train.log",
         environment=base / "venv",
     )
@@ -54,15 +56,17 @@ def prepare(work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark:
     folders.work.mkdir(parents=True)
     folders.results.mkdir(parents=True, exist_ok=True)
     folders.progress.unlink(missing_ok=True)
+    folders.notice.unlink(missing_ok=True)
     if task.code:
         fetch_code(task.code, folders.work)
-    places = Places(_data(work.node, work.task.config, task), folders.results, folders.progress, own_bin(), None)
+    data = _data(work.node, work.task.config, task)
+    places = Places(data, folders.results, folders.progress, folders.notice, own_bin(), None)
     environment = job_environment(os.environ, work.task.config, task, places, mark)
     if not task.requirements:
         return environment
     installer = Installer(folders.work, environment, log, work.stop)
     venv_bin = installer.install(task.requirements, folders.environment)
-    places = Places(places.data, folders.results, folders.progress, venv_bin, folders.environment)
+    places = Places(data, folders.results, folders.progress, folders.notice, venv_bin, folders.environment)
     return job_environment(os.environ, work.task.config, task, places, mark)
 
 

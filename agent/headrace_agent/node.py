@@ -10,6 +10,7 @@ from pathlib import Path
 from headrace_agent.fields import ConfigError, Fields
 
 NODE_FILE_VARIABLE = "HEADRACE_NODE_FILE"
+MACHINE_LEASE_SECONDS, PROCESS_LEASE_SECONDS = 1200.0, 60.0
 DEFAULT_NODE_FILE = Path("/var/lib/headrace/node.json")
 
 
@@ -26,6 +27,8 @@ class Node:
     process_node: bool
     deadline_at: datetime
     folder: Path
+    idle_lease_seconds: float = MACHINE_LEASE_SECONDS
+    """How long it stays without work when the control plane is not heard."""
 
     @property
     def prefix(self) -> str:
@@ -90,7 +93,14 @@ def parse_node(text: str, where: str) -> Node:
         process_node=fields.flag("process_node"),
         deadline_at=_instant(fields, "deadline_at"),
         folder=folder,
+        idle_lease_seconds=_idle_lease_seconds(fields),
     )
+
+
+def _idle_lease_seconds(fields: Fields) -> float:
+    if "idle_lease_seconds" in fields.values:
+        return fields.number("idle_lease_seconds")
+    return PROCESS_LEASE_SECONDS if fields.flag("process_node") else MACHINE_LEASE_SECONDS
 
 
 def _instant(fields: Fields, name: str) -> datetime:

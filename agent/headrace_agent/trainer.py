@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import select
 import shutil
@@ -70,6 +71,7 @@ class Trainer:
             )
         except (OSError, ValueError) as error:
             raise CannotStart(_why_not(argv[0], work, environment, error)) from error
+        make_killable(self._process.pid)
         self._ended = os.pidfd_open(self._process.pid)
         self._pump = threading.Thread(
             target=_copy_output, args=(cast("IO[bytes]", self._process.stdout), log), daemon=True
@@ -108,6 +110,14 @@ class Trainer:
             os.killpg(self._process.pid, number)
         except ProcessLookupError:
             return
+
+
+def make_killable(pid: int, proc: Path = Path("/proc")) -> None:
+    """Take from the job what protects the agent when memory runs out: it is the job that shall be ended then."""
+    path = proc / str(pid) / "oom_score_adj"
+    with contextlib.suppress(OSError):
+        if int(path.read_text()) < 0:
+            path.write_text("0")
 
 
 def _copy_output(pipe: IO[bytes], log: JobLog) -> None:

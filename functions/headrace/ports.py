@@ -45,6 +45,8 @@ class Node:
     launched_at: datetime
     shared_folder: str | None = None
     """Folder that other nodes can read, where nodes share a file system; None on real machines."""
+    ended_at: datetime | None = None
+    """When it was asked to end or ended by itself, which is when billing stops; None where the cloud does not tell."""
 
 
 @dataclass(frozen=True)
@@ -172,8 +174,13 @@ class Runs(Protocol):
     ) -> bool:
         """Set the fields of `changes` if the item exists and each field of `expecting` has that value.
 
-        None expects an absent or null field. Return False, changing nothing, otherwise.
+        None expects an absent or null field. Return False, changing nothing, otherwise. A request that was sent again
+        because its answer was lost may return False though the first one made the change: read before acting on it.
         """
+        ...
+
+    def delete(self, run_id: str, kind: str, name: str) -> None:
+        """Remove the item; an absent one is success."""
         ...
 
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
@@ -257,6 +264,12 @@ class Settings:
     """True where nodes are processes on one machine, which share a file system and format no disks."""
     owner_process: str | None = None
     """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
+    sweep_grace_seconds: int = 120
+    """What lies at least between the two looks after which the sweep acts; a pass comes about that often."""
+    boot_grace_seconds: int = 120
+    """How old a machine is at least before the sweep suspects it."""
+    idle_lease_seconds: int = 1200
+    """How long a machine without work stays when the control plane renews its lease no more."""
 
 
 @dataclass(frozen=True)

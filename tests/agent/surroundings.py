@@ -155,6 +155,7 @@ class AgentNode:
     s3: S3
     bus: FakeBus
     deadline_at: datetime = field(default_factory=lambda: datetime.now(UTC) + timedelta(hours=1))
+    idle_lease_seconds: float = 60.0
     process: subprocess.Popen[bytes] | None = None
 
     @property
@@ -182,6 +183,7 @@ class AgentNode:
             "event_bus": "headrace",
             "process_node": True,
             "deadline_at": self.deadline_at.isoformat(),
+            "idle_lease_seconds": self.idle_lease_seconds,
             "folder": str(self.folder),
         }
         (self.folder / "node.json").write_text(json.dumps(described))
@@ -242,14 +244,15 @@ class AgentNode:
 
 
 def marked_processes() -> list[int]:
-    """Return the ids of all processes that carry this run's marker, dead ones left out."""
+    """Return the ids of all processes that carry this run's marker, dead ones and other test workers' left out."""
+    worker = os.environ.get("PYTEST_XDIST_WORKER", "").encode()
     found = []
     for entry in Path("/proc").iterdir():
         try:
-            is_marked = entry.name.isdigit() and f"HEADRACE_RUN={RUN_ID}".encode() in (entry / "environ").read_bytes()
+            environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
         except OSError:
             continue
-        if is_marked:
+        if f"HEADRACE_RUN={RUN_ID}".encode() in environment and worker in environment:
             found.append(int(entry.name))
     return found
 

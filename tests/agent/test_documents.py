@@ -18,6 +18,7 @@ COMMANDS = {
     "stage-dataset": "headrace-agent stage",
     "configure-compute": "headrace-agent configure",
     "train-job": "headrace-agent train",
+    "checkpoint-job": "headrace-agent notice",
 }
 LINES_MAX = 40
 BYTES_MAX = 64 * 1024

@@ -20,7 +20,9 @@ AGENTS = {
     "AWS_SECRET_ACCESS_KEY": "SK",
     "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",
 }
-PLACES = Places("/n/data", Path("/n/results"), Path("/n/progress.jsonl"), Path("/venv/bin"), None)
+PLACES = Places(
+    "/n/data", Path("/n/results"), Path("/n/progress.jsonl"), Path("/n/notice.jsonl"), Path("/venv/bin"), None
+)
 
 
 def environment(places: Places = PLACES, **changes: Any) -> dict[str, str]:
@@ -35,6 +37,7 @@ def test_headrace_variables_say_where_and_who() -> None:
         "HEADRACE_DATA": "/n/data",
         "HEADRACE_RESULTS": "/n/results",
         "HEADRACE_PROGRESS": "/n/progress.jsonl",
+        "HEADRACE_NOTICE": "/n/notice.jsonl",
         "HEADRACE_RUN": "run-1",
         "HEADRACE_NODE": "node-a",
         "HEADRACE_NODE_RANK": "1",
@@ -82,6 +85,6 @@ def test_a_rendezvous_address_may_name_its_port() -> None:
 
 
 def test_a_virtual_environment_is_named() -> None:
-    places = Places("/n/data", Path("/r"), Path("/p"), Path("/n/venv/bin"), Path("/n/venv"))
+    places = Places("/n/data", Path("/r"), Path("/p"), Path("/q"), Path("/n/venv/bin"), Path("/n/venv"))
     assert environment(places)["VIRTUAL_ENV"] == "/n/venv"
     assert "VIRTUAL_ENV" not in environment()

@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace_agent.job_log import JobLog
-from headrace_agent.trainer import CannotStart, Ending, Trainer, ending_of
+from headrace_agent.trainer import CannotStart, Ending, Trainer, ending_of, make_killable
 
 ENVIRONMENT = {"PATH": os.environ["PATH"]}
 
@@ -112,3 +112,19 @@ def test_a_program_of_the_code_is_started_from_the_work_folder(tmp_path: Path, l
     assert ran(log, tmp_path, "./run.sh", "$(id)").is_good
     log.close()
     assert log.path.read_text() == "here: $(id)\n"
+
+
+@pytest.mark.parametrize(("inherited", "left"), [("-900\n", "0"), ("0\n", "0\n"), ("300\n", "300\n")])
+def test_a_job_does_not_inherit_what_protects_the_agent_when_memory_runs_out(
+    tmp_path: Path, inherited: str, left: str
+) -> None:
+    score = tmp_path / "5" / "oom_score_adj"
+    score.parent.mkdir()
+    score.write_text(inherited)
+    make_killable(5, tmp_path)
+    assert score.read_text() == left
+
+
+def test_a_job_that_ended_at_once_needs_no_score(tmp_path: Path) -> None:
+    make_killable(5, tmp_path)
+    assert list(tmp_path.iterdir()) == []

@@ -70,6 +70,14 @@ class TestRuns:
         assert not runs.update("job-1", "run", "run", {"n": 1}, {})
         assert runs.read("job-1", "run", "run") is None
 
+    def test_a_deleted_item_is_gone_and_its_key_is_free(self, runs: Runs) -> None:
+        for name in ("i-1", "i-10"):
+            runs.insert("job-1", "sweep", name, {"name": name})
+        for _ in range(2):
+            runs.delete("job-1", "sweep", "i-1")
+        assert runs.items("job-1", "sweep") == ({"name": "i-10"},)
+        assert runs.insert("job-1", "sweep", "i-1", {"name": "again"})
+
     def test_items_of_one_run_and_kind_come_in_order_of_name(self, runs: Runs) -> None:
         for run_id, kind, name in (("job-1", "node", "b"), ("job-1", "node", "a"), ("job-10", "node", "c")):
             runs.insert(run_id, kind, name, {"name": name})

@@ -68,7 +68,7 @@ def test_a_crash_between_launch_and_record_is_healed_by_the_repeat(planned: Simu
         launch(request)
         raise RuntimeError("the function was killed after the launch")
 
-    planned.fleets.launch = crashing  # type: ignore[method-assign]
+    planned.fleets.launch = crashing  # type: ignore[method-assign, assignment]
     with pytest.raises(RuntimeError, match="killed"):
         launch_fleet.step(order(planned), planned.cloud)
     planned.fleets.launch = launch  # type: ignore[method-assign]
@@ -94,7 +94,7 @@ def test_a_partial_fleet_is_told_by_its_meaning(planned: SimulatedSite, meaning:
         came = launch(replace(request, count=1))
         return LaunchResult(came.nodes, (LaunchFault("i4i.large", ZONE, meaning, "VcpuLimitExceeded: 32"),))
 
-    planned.fleets.launch = partial  # type: ignore[method-assign]
+    planned.fleets.launch = partial  # type: ignore[method-assign, assignment]
     with pytest.raises(error, match=r"asked for 2 storage machines, 1 came; tried i4i.large in zone-a: VcpuLimit"):
         launch_fleet.step(order(planned), planned.cloud)
     assert len(nodes_of(planned)) == 1, "what did come is known, so that it can be released"

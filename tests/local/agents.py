@@ -58,7 +58,7 @@ def launch_request(
         market="on-demand",
         region="us-east-1",
         client_token=token,
-        deadline_at=datetime(2026, 11, 30, 12, tzinfo=UTC),
+        deadline_at=datetime(2099, 11, 30, 12, tzinfo=UTC),
     )
 
 

@@ -62,7 +62,8 @@ def test_the_agent_finds_its_marks_and_its_file(nodes: ProcessNodes, tmp_path: P
         "run_bucket": "runs-bucket",
         "event_bus": "headrace",
         "process_node": True,
-        "deadline_at": "2026-11-30T12:00:00.000Z",
+        "deadline_at": "2099-11-30T12:00:00.000Z",
+        "idle_lease_seconds": 60.0,
         "folder": str(tmp_path / RUN / "i-1"),
     }
 

@@ -164,3 +164,18 @@ def test_a_fleet_that_cannot_be_had_is_named_by_its_own_error() -> None:
     with simulated_site(faults=Faults.parse(["capacity:c7i.large"])) as site:
         site.run(job())
         assert f"ProvisionCompute: {CapacityUnavailable.__name__}" in str(receipt_of(site).reason)
+
+
+def test_trouble_with_s3_while_results_are_checked_does_not_fail_a_finished_job() -> None:
+    with simulated_site() as site:
+        invoke = site.invoke
+        failures = iter([RuntimeError("InternalError")] * 3)
+
+        async def troubled(name: str, payload: Any) -> Any:
+            if name in ("CollectResults", "ReportRun") and (error := next(failures, None)):
+                raise error
+            return await invoke(name, payload)
+
+        site.invoke = troubled
+        assert site.run(job()).status == "SUCCEEDED"
+        assert receipt_of(site).status == "SUCCEEDED"

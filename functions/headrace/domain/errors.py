@@ -55,6 +55,14 @@ class JobFailed(HeadraceError):
     """The training command ended with a non-zero code or by a signal."""
 
 
+class BudgetExceeded(HeadraceError):
+    """The run has spent, or is about to spend, all that its budget allows."""
+
+
+class DeadlineExceeded(HeadraceError):
+    """The run, or its training, has lasted as long as its job allows."""
+
+
 class ResultsIncomplete(HeadraceError):
     """The results manifest and the results bucket disagree; the text lists what is missing."""
 

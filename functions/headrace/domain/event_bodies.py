@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from headrace.domain.model import Bytes, Contract
 
@@ -122,8 +123,9 @@ BODIES: dict[str, type[Contract]] = {
 
 
 def parse_body(detail_type: str, body: dict[str, Any]) -> Contract:
-    """Return the body as its model.
+    """Return the body as its model; nothing is converted, so that what was signed is what is meant.
 
     Raises pydantic.ValidationError when it does not fit, KeyError for an unknown detail-type.
     """
-    return TypeAdapter(BODIES[detail_type]).validate_python(body)
+    # As JSON, where an array may be a tuple even when nothing else is converted.
+    return BODIES[detail_type].model_validate_json(json.dumps(body), strict=True)

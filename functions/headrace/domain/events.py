@@ -8,7 +8,7 @@ import json
 import uuid
 from typing import Annotated, Any, Literal
 
-from pydantic import Field
+from pydantic import BeforeValidator, Field
 
 from headrace.domain.model import Contract, NodeId, RunId
 
@@ -32,6 +32,13 @@ DetailType = Literal[
 ]
 
 
+def _integer(value: object) -> object:
+    """Refuse what only equals an integer: to Python, True and 1.0 are 1."""
+    if type(value) is not int:
+        raise ValueError("is not an integer")
+    return value
+
+
 class EventDetail(Contract):
     """The detail of an event.
 
@@ -39,7 +46,7 @@ class EventDetail(Contract):
     would break the signature. What each detail-type's body holds is in `headrace.domain.event_bodies`.
     """
 
-    version: Literal[1]
+    version: Annotated[Literal[1], BeforeValidator(_integer)]
     event_id: Annotated[str, Field(pattern=r"^[0-9a-f-]{36}$")]
     run_id: RunId
     attempt: Annotated[int, Field(ge=1, le=1000)]

@@ -37,6 +37,12 @@ def _free_name(name: str) -> str:
     return name
 
 
+def _below_the_code(path: str) -> str:
+    if path.startswith("/") or ".." in path.split("/"):
+        raise ValueError(f"{path!r} is not below the job's code; name a file there, such as requirements.txt")
+    return path
+
+
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
 Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
 Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
@@ -55,7 +61,7 @@ class DataInput(Model):
 class Environment(Model):
     """What the command finds around it: packages, variables, and secrets by reference."""
 
-    requirements: Annotated[Text, Field(pattern=r"^[A-Za-z0-9_./-]+$")] | None = None
+    requirements: Annotated[Text, Field(pattern=r"^[A-Za-z0-9_./-]+$"), AfterValidator(_below_the_code)] | None = None
     variables: Annotated[dict[VariableName, Argument], Field(max_length=200)] = {}
     secrets: Annotated[dict[VariableName, Text], Field(max_length=50)] = {}
     image: Text | None = None

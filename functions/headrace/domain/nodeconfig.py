@@ -17,6 +17,28 @@ class Identity(Contract):
     hmac_key: str
 
 
+class Lease(Contract):
+    """A sign that the control plane lives: until when the node may stay, and when that was said.
+
+    `deadline_at` can only shorten the deadline that the node was launched with, never extend it.
+    """
+
+    deadline_at: str
+    renewed_at: str
+
+
+class Notice(Contract):
+    """What the job is told before it is ended: how long it still has, and why."""
+
+    notice: Literal["ending"] = "ending"
+    seconds_left: int
+    because: str
+
+
+NODE_OBJECTS = ("identity.json", "config.json", "lease.json", "notice.json")
+"""All that the control plane writes below `nodes/<node id>/`, deleted when the run has ended."""
+
+
 class VolumeConfig(Contract):
     """A volume that this node makes and fills (`hydrated_here`), has for itself (scratch), or mounts from others."""
 

@@ -21,10 +21,16 @@ class Ending(NamedTuple):
     results: str | None
 
 
-def write_receipt(row: RunRow, nodes: Sequence[NodeRow], plan: Plan | None, ending: Ending) -> Receipt:
-    """Return the receipt of a run that has ended; its bill is the exact sum of its machines' bills."""
-    paid = bill(_use(node, ending.ended_at) for node in nodes)
-    machines = [_machine(row, node, line) for node, line in zip(nodes, paid.lines, strict=True)]
+def write_receipt(
+    row: RunRow, nodes: Sequence[NodeRow], plan: Plan | None, ending: Ending, strangers: Sequence[NodeRow] = ()
+) -> Receipt:
+    """Return the receipt of a run that has ended; its bill is the exact sum of its machines' bills.
+
+    `strangers` are machines of the run that it never adopted: they cost money, and never had a key.
+    """
+    paid_for = [*nodes, *strangers]
+    paid = bill(_use(node, ending.ended_at) for node in paid_for)
+    machines = [_machine(row, node, line) for node, line in zip(paid_for, paid.lines, strict=True)]
     keys = [_key(row, node) for node in nodes]
     return Receipt(
         run_id=row.run_id,

@@ -51,6 +51,18 @@ class RunRow(Contract):
     dataset_bytes: Bytes = 0
     results_files: int = 0
     results_bytes: Bytes = 0
+    budget_usd: float | None = None
+    max_seconds: float | None = None
+    """How long the training may last; the run as a whole has until `deadline_at`."""
+    warned_at: str | None = None
+    """When the run was last found to be near one of its limits; `warning` says which."""
+    warning: str | None = None
+    is_warning_out: bool = False
+    """Whether the warning has reached the bus and, while training, the compute nodes."""
+    decommission_arn: str | None = None
+    """The decommission that was started last by the status rule or the sweep."""
+    swept_at: str | None = None
+    """When the sweep found nothing left of the ended run, or removed it."""
     owner_process: str | None = None
     """Local runs only: `pid:start-time` of the process that drives the run."""
 
@@ -84,6 +96,8 @@ class NodeRow(Contract):
     activity: str = ""
     """What the agent said it was doing in its last heartbeat: idle, staging or training."""
     failure: str | None = None
+    lease_renewed_at: str | None = None
+    """When the control plane last wrote the node's lease."""
     key_deleted_at: str | None = None
     results: dict[str, int] = {}
     """Files and bytes saved so far."""

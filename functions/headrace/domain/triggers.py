@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Any, Literal
 from urllib.parse import unquote_plus
 
-from headrace.domain.errors import UnknownTrigger
+from headrace.domain.errors import BadJob, UnknownTrigger
 from headrace.domain.job import BUCKET_URL
 from headrace.domain.model import Contract
 from headrace.domain.yaml_tree import MAX_TEXT_BYTES
@@ -56,6 +56,15 @@ def parse_trigger(given: object, execution_arn: str) -> Trigger:
 def run_id_for(job_name: str, dedupe_key: str) -> str:
     """Return the run's id: the job's name and ten hexadecimal digits of the SHA-256 of the dedupe key."""
     return f"{job_name}-{hashlib.sha256(dedupe_key.encode('utf-8', 'surrogatepass')).hexdigest()[:10]}"
+
+
+def refuse_loop(trigger: Trigger, results: str) -> None:
+    """Raise BadJob when what an uploaded job saves would be taken for job files, and start runs without end."""
+    inbox = f"s3://{trigger.bucket}/{JOBS_PREFIX}"
+    if trigger.kind == "upload" and f"{results.rstrip('/')}/".startswith(inbox):
+        raise BadJob(
+            (f"results: {results!r} is below {inbox}, where every object would start runs; name another place",)
+        )
 
 
 def from_s3_event(event: Mapping[str, Any]) -> Trigger:

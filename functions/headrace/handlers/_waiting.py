@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from headrace.domain.instants import to_text
 from headrace.domain.lifecycle import Activity, Outcome, outcome, standing
 from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers._limits import hold_to_limits
 from headrace.handlers._rows import change_run, read_nodes
 from headrace.ports import Cloud
 
@@ -18,7 +21,10 @@ def answer_waiting_task(cloud: Cloud, run: RunRow) -> None:
 
 
 def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:
-    result = _outcome(cloud, run, activity)
+    nodes = read_nodes(cloud, run.run_id)
+    result = _outcome(cloud, run, nodes, activity)
+    if result.verdict in ("alive", "silent"):
+        result = hold_to_limits(cloud, run, nodes, activity, result)
     if result.verdict == "finished":
         if activity == "training":
             change_run(cloud, run.run_id, {"job_done_at": to_text(cloud.clock.now())}, {"job_done_at": None})
@@ -29,8 +35,7 @@ def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:
         cloud.executions.heartbeat(token)
 
 
-def _outcome(cloud: Cloud, run: RunRow, activity: Activity) -> Outcome:
-    nodes = read_nodes(cloud, run.run_id)
+def _outcome(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow], activity: Activity) -> Outcome:
     workers = standing(nodes, run.staging_role if activity == "staging" else "compute")
     supporters: tuple[NodeRow, ...] = standing(nodes, "storage") if activity == "training" else ()
     window = cloud.settings.heartbeat_timeout_seconds

@@ -9,7 +9,7 @@ from headrace.domain.instants import to_text
 from headrace.domain.job import JobSpec
 from headrace.domain.job_text import job_from_mapping, parse_job
 from headrace.domain.run import PhaseMark, RunRow
-from headrace.domain.triggers import Trigger, parse_trigger, run_id_for
+from headrace.domain.triggers import Trigger, parse_trigger, refuse_loop, run_id_for
 from headrace.handlers._files import write_model
 from headrace.handlers._rows import read_run
 from headrace.handlers.on_execution_status import pointer_id
@@ -26,6 +26,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """
     trigger = parse_trigger(request["given"], request["execution_arn"])
     job = _job(trigger, cloud)
+    refuse_loop(trigger, job.results)
     row = _row(cloud, job, trigger, request["execution_arn"])
     is_new = cloud.runs.insert(row.run_id, "run", "run", row.model_dump(mode="json"))
     is_duplicate = not is_new and read_run(cloud, row.run_id).execution_arn != row.execution_arn
@@ -53,16 +54,21 @@ def _row(cloud: Cloud, job: JobSpec, trigger: Trigger, execution_arn: str) -> Ru
         phases=(PhaseMark(name="admitted", at=to_text(now)),),
         started_at=to_text(now),
         deadline_at=to_text(now + timedelta(hours=job.deadline_hours + OVERHEAD_HOURS)),
+        budget_usd=job.budget_usd,
+        max_seconds=job.deadline_hours * 3600,
         owner_process=cloud.settings.owner_process,
     )
 
 
 def _limits(cloud: Cloud, job: JobSpec) -> dict[str, int]:
-    """Return time-outs in seconds, each longer than the heartbeat's, as Step Functions demands."""
+    """Return time-outs in seconds, each longer than the heartbeat's, as Step Functions demands.
+
+    They come one heartbeat time-out after the job's own limits, which end the run with their reason in words.
+    """
     heartbeat = cloud.settings.heartbeat_timeout_seconds
     hours = job.deadline_hours
     return {
         "heartbeat_timeout_seconds": heartbeat,
-        "staging_seconds": max(heartbeat + 1, int((hours + OVERHEAD_HOURS) * 3600)),
-        "training_seconds": max(heartbeat + 1, int(hours * 3600)),
+        "staging_seconds": heartbeat + 1 + int((hours + OVERHEAD_HOURS) * 3600),
+        "training_seconds": heartbeat + 1 + int(hours * 3600),
     }

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from headrace.domain.instants import from_text
 from headrace.domain.lifecycle import standing
 from headrace.domain.run import NodeRow
+from headrace.handlers._fencing import are_fenced
 from headrace.handlers._rows import change_node, read_nodes
 from headrace.ports import Cloud, Node
 
@@ -19,11 +20,12 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     run_id, role = request["run_id"], request["role"]
     listed = {node.node_id: node for node in cloud.fleets.list_nodes(run_id)}
     online = cloud.nodes.online(run_id, role)
-    verdicts = [
-        _check(cloud, node, listed.get(node.node_id), node.node_id in online)
-        for node in standing(read_nodes(cloud, run_id), role)
-    ]
-    return {"verdict": _overall(verdicts)}
+    rows = read_nodes(cloud, run_id, role)
+    verdicts = [_check(cloud, node, listed.get(node.node_id), node.node_id in online) for node in standing(rows, role)]
+    verdict = _overall(verdicts)
+    if verdict == "ready" and not are_fenced(cloud, [node for node in rows if node.released_at], listed):
+        verdict = "waiting"
+    return {"verdict": verdict}
 
 
 def _overall(verdicts: list[Verdict]) -> Verdict:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headrace.domain.errors import CapacityUnavailable, ObjectMissing, QuotaExceeded
+from headrace.domain.errors import CapacityUnavailable, DeadlineExceeded, ObjectMissing, QuotaExceeded
 from headrace.domain.instants import from_text, to_text
 from headrace.domain.lifecycle import standing
 from headrace.domain.nodeconfig import Identity
@@ -13,6 +13,7 @@ from headrace.domain.plan import FleetPlan, Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import missing_indexes
 from headrace.handlers._files import read_plan, write_model
+from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
 from headrace.ports import Cloud, LaunchRequest, LaunchResult, Node
 
@@ -22,11 +23,12 @@ HMAC_KEY_BYTES = 32
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Launch what the plan has and the run has not, with a client token that makes a repeat harmless.
 
-    Raises RunTombstoned before or after the launch (what was launched is then undone), CapacityUnavailable and
-    QuotaExceeded naming every type tried.
+    Raises RunTombstoned before or after the launch (what was launched is then undone), DeadlineExceeded when machines
+    would end themselves at once, CapacityUnavailable and QuotaExceeded naming every type tried.
     """
     run_id, role, attempt = request["run_id"], request["role"], request["attempt"]
     row = read_standing_run(cloud, run_id)
+    _require_time(cloud, row)
     plan = read_plan(cloud, row)
     fleet = plan.fleet(role)
     if fleet is None:
@@ -34,11 +36,19 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     enter_phase(cloud, run_id, role)
     places = missing_indexes(fleet, standing(read_nodes(cloud, run_id), role), attempt)
     if places:
-        result = cloud.fleets.launch(_request(row, plan, fleet, attempt, len(places)))
+        order = _request(row, plan, fleet, attempt, len(places))
+        note_asked(cloud, order)
+        result = cloud.fleets.launch(order)
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
+        note_adopted(cloud, order)
         _undo_if_tombstoned(cloud, run_id, result.nodes)
         _require_all(fleet, len(places), result)
     return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
+
+
+def _require_time(cloud: Cloud, row: RunRow) -> None:
+    if cloud.clock.now() >= from_text(row.deadline_at):
+        raise DeadlineExceeded(f"the deadline of run {row.run_id} was {row.deadline_at}; nothing is launched after it")
 
 
 def _request(row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int) -> LaunchRequest:

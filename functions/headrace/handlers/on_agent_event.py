@@ -14,6 +14,7 @@ from headrace.domain.lifecycle import TELEMETRY, changes_for
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._files import read_model
+from headrace.handlers._lease import renew_lease
 from headrace.handlers._rows import ATTEMPTS, change_node, read_node, read_run
 from headrace.handlers._waiting import answer_waiting_task
 from headrace.ports import Cloud
@@ -32,6 +33,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         return {"applied": False}
     answer_waiting_task(cloud, run)
     _mark_applied(cloud, detail_type, detail)
+    if detail_type != "Node Leaving":
+        renew_lease(cloud, run, node)
     return {"applied": True}
 
 
@@ -42,7 +45,7 @@ def _parse(request: dict[str, Any], detail_type: str) -> EventDetail:
     if size_bytes > MAX_EVENT_BYTES:
         raise EventRefused(f"the detail has {size_bytes} bytes, more than {MAX_EVENT_BYTES}")
     try:
-        detail = EventDetail.model_validate(request.get("detail"))
+        detail = EventDetail.model_validate(request.get("detail"), strict=True)
         parse_body(detail_type, detail.body)
     except ValidationError as error:
         raise EventRefused(f"malformed: {error.error_count()} faults, first at {error.errors()[0]['loc']}") from None

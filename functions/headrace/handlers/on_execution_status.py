@@ -5,7 +5,8 @@ from __future__ import annotations
 import hashlib
 from typing import Any
 
-from headrace.handlers._rows import read_run
+from headrace.domain.run import RunRow
+from headrace.handlers._rows import change_run, read_run
 from headrace.ports import Cloud
 
 ENDED_BADLY = frozenset({"FAILED", "TIMED_OUT", "ABORTED"})
@@ -24,13 +25,19 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     pointer = cloud.runs.read(pointer_id(detail["executionArn"]), "pointer", "run")
     if pointer is None:
         return {"started": None, "because": "the execution admitted no run"}
-    run_id = str(pointer["run_id"])
-    if read_run(cloud, run_id).ended_at:
+    row = read_run(cloud, str(pointer["run_id"]))
+    if row.ended_at:
         return {"started": None, "because": "the run has reported"}
-    failure = {
-        "state": "the execution",
-        "error": detail["status"],
-        "cause": detail.get("cause") or f"the execution ended as {detail['status']}",
-    }
-    given = {"run_id": run_id, "report": True, "failure": failure}
-    return {"started": cloud.executions.start("decommission", f"{run_id}-{detail['status'].lower()}", given)}
+    given = {"run_id": row.run_id, "report": True, "failure": _failure(row, detail)}
+    arn = cloud.executions.start("decommission", f"{row.run_id}-{detail['status'].lower()}", given)
+    change_run(cloud, row.run_id, {"decommission_arn": arn})
+    return {"started": arn}
+
+
+def _failure(row: RunRow, detail: dict[str, Any]) -> dict[str, str]:
+    """Return why the run ended: what the sweep noted before it stopped the execution, or what the execution says."""
+    if row.failure:
+        error, _, cause = row.failure.partition(": ")
+        return {"state": "the sweep", "error": error, "cause": cause}
+    cause = detail.get("cause") or f"the execution ended as {detail['status']}"
+    return {"state": "the execution", "error": detail["status"], "cause": cause}

@@ -10,7 +10,8 @@ from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from headrace.domain.run import RunRow
-from headrace.handlers._files import read_job, read_model, results_address, split_address, write_model
+from headrace.handlers._files import read_job, read_model, results_address, write_model
+from headrace.handlers._leftovers import probe_place
 from headrace.handlers._rows import enter_phase, read_standing_run
 from headrace.ports import Cloud
 
@@ -39,10 +40,10 @@ def _refuse_mirrors(job: JobSpec) -> None:
 
 def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
     """Write and remove a small object where results will go: permissions are found out before money is spent."""
-    bucket, prefix = split_address(results_address(job, row.run_id))
+    bucket, key = probe_place(results_address(job, row.run_id))
     try:
-        cloud.objects.put(bucket, prefix + ".headrace-probe", b"")
-        cloud.objects.delete(bucket, prefix + ".headrace-probe")
+        cloud.objects.put(bucket, key, b"")
+        cloud.objects.delete(bucket, key)
     except AccessDenied as error:
         raise DestinationDenied(
             f"results: {job.results!r} cannot be written: {error}. Allow s3:PutObject there, or name another place"

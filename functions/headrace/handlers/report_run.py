@@ -12,7 +12,8 @@ from headrace.domain.receipt import Receipt
 from headrace.domain.receipts import Ending, write_receipt
 from headrace.domain.run import RunRow
 from headrace.handlers._files import read_job, read_model, read_plan, results_address, write_model
-from headrace.handlers._rows import change_run, enter_phase, read_nodes, read_run
+from headrace.handlers._rows import change_run, enter_phase, read_run
+from headrace.handlers._tally import tally
 from headrace.ports import Cloud
 
 SOURCE = "headrace.run"
@@ -34,10 +35,20 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         "staging_token": None,
         "training_token": None,
     }
-    if not change_run(cloud, run_id, end, {"ended_at": None}):
+    if not change_run(cloud, run_id, end, {"ended_at": None}) and read_run(cloud, run_id).report_key != key:
+        cloud.objects.delete(cloud.settings.run_bucket, key)
         return _reported(cloud, run_id)
+    _remove_unfinished(cloud, row, key)
     cloud.bus.put(SOURCE, f"Run {receipt.status.title()}", {"run_id": run_id, "report_key": key})
     return _answer(receipt)
+
+
+def _remove_unfinished(cloud: Cloud, row: RunRow, key: str) -> None:
+    """Remove what a reporter left that died between its receipt and the row: a run has one receipt."""
+    bucket = cloud.settings.run_bucket
+    for other in cloud.objects.page(bucket, f"{row.prefix}receipt-").objects:
+        if other.key != key:
+            cloud.objects.delete(bucket, other.key)
 
 
 def _reported(cloud: Cloud, run_id: str) -> dict[str, Any]:
@@ -63,7 +74,8 @@ def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> Recei
         ended_at=to_text(cloud.clock.now()),
         results=_results(cloud, row),
     )
-    return write_receipt(row, read_nodes(cloud, row.run_id), plan, ending)
+    machines = tally(cloud, row, plan)
+    return write_receipt(row, machines.known, plan, ending, machines.strangers)
 
 
 def _plan(cloud: Cloud, row: RunRow) -> Plan | None:

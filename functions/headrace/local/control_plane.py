@@ -16,7 +16,8 @@ from headrace.local.executions import LocalExecutions
 from headrace.local.interpreter import ExecutionDescription, Interpreter, TaskError
 from headrace.local.journal import Journal
 from headrace.local.loop_thread import LoopThread
-from headrace.local.machines import compiled_machines
+from headrace.local.machines import compiled_machines, handler
+from headrace.local.sweeping import SWEEP_SECONDS, shared
 from headrace.ports import Cloud, Json
 
 HANDLER_THREADS = 16
@@ -71,6 +72,7 @@ class ControlPlane:
         self._cloud = cloud
         self._thread.start()
         asyncio.run_coroutine_threadsafe(self._watch(), self._thread.loop)
+        asyncio.run_coroutine_threadsafe(self._sweep(), self._thread.loop)
 
     def start_run(self, given: Mapping[str, Any], name: str) -> str:
         """Start `training_run`; from now on this process drives that run."""
@@ -142,6 +144,18 @@ class ControlPlane:
                 await self._thread.loop.run_in_executor(self._pool, self.stop_requested_runs)
             except Exception as error:
                 self._journal.failure(None, "looking for runs to stop", error)
+
+    async def _sweep(self) -> None:
+        """Do a pass of the sweep now and then; what it did is in the log."""
+        while True:
+            await asyncio.sleep(SWEEP_SECONDS)
+            try:
+                done = await self._thread.loop.run_in_executor(self._pool, handler("OnSweep"), {}, shared(self.cloud))
+            except Exception as error:
+                self._journal.failure(None, "the sweep", error)
+            else:
+                for reason in done["reasons"]:
+                    self._journal.write(None, f"the sweep: {reason}")
 
     def _row_of(self, arn: str) -> dict[str, Json] | None:
         run_id = self._run_id_of(arn)

@@ -77,15 +77,17 @@ class FleetTable:
     def find(self, node_id: str) -> Node | None:
         """Return the node, however long ago it ended."""
         with self._database.reading() as connection:
-            found = connection.execute("SELECT node, life FROM nodes WHERE node_id = ?", (node_id,)).fetchone()
+            found = connection.execute(
+                "SELECT node, life, ended_at FROM nodes WHERE node_id = ?", (node_id,)
+            ).fetchone()
         return None if found is None else _node(*found)
 
     def nodes(self, run_id: str | None, ended_after: datetime) -> tuple[Node, ...]:
         """Return nodes in launch order, of one run or of all, but for those that ended before that instant."""
         with self._database.reading() as connection:
             found = connection.execute(
-                "SELECT node, life FROM nodes WHERE (?1 IS NULL OR run_id = ?1) AND (ended_at IS NULL OR ended_at > ?2)"
-                " ORDER BY sequence",
+                "SELECT node, life, ended_at FROM nodes"
+                " WHERE (?1 IS NULL OR run_id = ?1) AND (ended_at IS NULL OR ended_at > ?2) ORDER BY sequence",
                 (run_id, ended_after.timestamp()),
             ).fetchall()
         return tuple(_node(*row) for row in found)
@@ -99,8 +101,9 @@ def _text(record: Launch | Node) -> str:
     return json.dumps(asdict(record), default=lambda instant: instant.astimezone(UTC).isoformat())
 
 
-def _node(text: str, life: NodeLife) -> Node:
-    return _node_from({**json.loads(text), "life": life})
+def _node(text: str, life: NodeLife, ended_at: float | None) -> Node:
+    ended = None if ended_at is None else datetime.fromtimestamp(ended_at, UTC)
+    return _node_from({**json.loads(text), "life": life, "ended_at": ended})
 
 
 def _node_from(fields: dict[str, Any]) -> Node:

@@ -14,18 +14,21 @@ from pathlib import Path
 from headrace.domain.instants import to_text
 from headrace.local import marker
 from headrace.local.owner import is_alive, owner_of
+from headrace.local.watchdogs import Watchdogs
 from headrace.ports import LaunchRequest, Node
 
 AGENT = (sys.executable, "-m", "headrace_agent", "serve")
 EVENT_BUS = "headrace"
 REAP_SECONDS = 0.1
+IDLE_LEASE_SECONDS = 60.0
 
 
 class ProcessNodes:
     """The driver of local nodes, below `root`/<run id>/<node id>.
 
     `environment` is what every node finds besides its marks: PATH, keys, endpoints. Ending a node signals its agent
-    and returns; whatever carries the node's marks after `stop_grace_seconds` is killed.
+    and returns; whatever carries the node's marks after `stop_grace_seconds` is killed. Beside each agent a watchdog
+    ends the node if this process cannot: at its deadline, or `idle_lease_seconds` after its agent died.
     """
 
     def __init__(
@@ -36,12 +39,15 @@ class ProcessNodes:
         run_bucket: str,
         stop_grace_seconds: float,
         agent: Sequence[str] = AGENT,
+        idle_lease_seconds: float = IDLE_LEASE_SECONDS,
     ) -> None:
         self._root = root
         self._environment = dict(environment)
         self._run_bucket = run_bucket
         self._stop_grace_seconds = stop_grace_seconds
         self._agent = tuple(agent)
+        self._idle_lease_seconds = idle_lease_seconds
+        self._watchdogs = Watchdogs(idle_lease_seconds)
         self._lock = threading.Lock()
         self._agents: dict[tuple[str, str], subprocess.Popen[bytes]] = {}
         self._endings: dict[tuple[str, str], threading.Thread] = {}
@@ -72,9 +78,11 @@ class ProcessNodes:
                 start_new_session=True,
             )
         marker.await_marks(process.pid, self._marks(node.run_id, node.node_id))
-        (folder / "agent.pid").write_text(owner_of(process.pid) or "")
+        agent = owner_of(process.pid) or ""
+        (folder / "agent.pid").write_text(agent)
         with self._lock:
             self._agents[node.run_id, node.node_id] = process
+        self._watchdogs.start(node.run_id, node.node_id, agent or "0:0", request.deadline_at)
 
     def has_agent(self, run_id: str, node_id: str) -> bool:
         """Tell whether the node's agent process lives."""
@@ -97,7 +105,7 @@ class ProcessNodes:
 
     def close(self) -> None:
         """End every node that was started here, and wait for it: without this process they serve nobody."""
-        for run_id, node_id in tuple(self._agents):
+        for run_id, node_id in {*self._agents, *self._watchdogs.watched()}:
             self.stop(run_id, node_id)
         for thread in tuple(self._endings.values()):
             thread.join()
@@ -118,6 +126,7 @@ class ProcessNodes:
         self._kill_own(run_id, node_id)
         marker.kill_marked(marks)
         self._reap()
+        self._watchdogs.end(run_id, node_id)
         _wipe(self.folder(run_id, node_id))
 
     def _own(self) -> frozenset[tuple[str, str]]:
@@ -160,6 +169,7 @@ class ProcessNodes:
             "event_bus": EVENT_BUS,
             "process_node": True,
             "deadline_at": to_text(request.deadline_at),
+            "idle_lease_seconds": self._idle_lease_seconds,
             "folder": str(self.folder(node.run_id, node.node_id)),
         }
 

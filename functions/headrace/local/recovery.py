@@ -7,6 +7,7 @@ from headrace.domain.run import RunRow
 from headrace.local.control_plane import ControlPlane
 from headrace.local.marker import OWNER, RUN, kill_marked
 from headrace.local.owner import is_alive
+from headrace.local.watchdogs import kill_watchdogs
 
 
 class RunIsDriven(HeadraceError):
@@ -27,6 +28,7 @@ def recover_run(row: RunRow, plane: ControlPlane, own_process: str | None) -> No
     owner = row.owner_process
     if owner is not None and owner != own_process and is_alive(owner):
         raise RunIsDriven(f"run {row.run_id} is driven by process {owner.partition(':')[0]}; stop it instead")
+    kill_watchdogs(row.run_id)
     kill_marked({RUN: row.run_id})
     if owner is not None and owner != own_process:
         kill_marked({OWNER: owner})

@@ -28,6 +28,9 @@ def local_settings() -> Settings:
         launch_attempts=3,
         process_nodes=True,
         owner_process=this_process(),
+        sweep_grace_seconds=20,
+        boot_grace_seconds=20,
+        idle_lease_seconds=60,
     )
 
 

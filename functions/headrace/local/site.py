@@ -183,6 +183,7 @@ class LocalSite:
             node_environment(os.environ, s3.access_key_id, s3.secret_access_key, s3.url, events_url),
             run_bucket=self._settings.run_bucket,
             stop_grace_seconds=self._settings.stop_grace_seconds,
+            idle_lease_seconds=self._settings.idle_lease_seconds,
             agent=self._agent,
         )
         stack.callback(processes.close)

@@ -55,6 +55,11 @@ class LocalRuns:
             self._write(run_id, kind, name, {**item, **changes})
             return True
 
+    def delete(self, run_id: str, kind: str, name: str) -> None:
+        """Remove the item; an absent one is success."""
+        with self._database.changing() as connection:
+            connection.execute(f"DELETE FROM items {_KEY}", (run_id, kind, name))  # noqa: S608
+
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return every item of that kind, ordered by name."""
         with self._database.reading() as connection:

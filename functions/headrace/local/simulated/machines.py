@@ -1,20 +1,25 @@
-"""Machines that exist only as records: fleets with shortages, and documents that reach a simulated agent."""
+"""Machines that exist only as records: launched, booting, running, shutting down, with shortages by type."""
 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
-from headrace.domain.plan import Role
 from headrace.local.faults import Faults
 from headrace.local.loop import LoopClock
-from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult, Node
+from headrace.local.simulated.watcher import Watcher
+from headrace.local.simulated.worlds import machine_world
+from headrace.ports import LaunchFault, LaunchRequest, LaunchResult, Node
 
 ZONE = "zone-a"
 BOOT_SECONDS = (20.0, 60.0)
 SHUTDOWN_SECONDS = (5.0, 30.0)
+
+
+class TerminateDenied(Exception):
+    """A policy forbids termination at this time."""
 
 
 @dataclass
@@ -22,9 +27,13 @@ class Machine:
     """A simulated machine and the agent tasks that run on it."""
 
     node: Node
+    request: LaunchRequest
+    number: int
+    """Counts all machines of a site from 1."""
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     is_online: bool = False
-    say_goodbye: Callable[[], None] = lambda: None
+    boots: bool = True
+    say_goodbye: Callable[..., None] = lambda *_: None
 
     def shut_down(self) -> None:
         """Let the agent say its last word, then end everything."""
@@ -47,6 +56,9 @@ class SimulatedFleets:
         source: Random,
         faults: Faults,
         boot: Callable[[Machine], None],
+        watcher: Watcher | None = None,
+        on_launch: Callable[[Machine], None] = lambda _machine: None,
+        caller: Callable[[], str] = lambda: "somebody",
     ) -> None:
         self.machines: dict[str, Machine] = {}
         self._loop = loop
@@ -54,12 +66,18 @@ class SimulatedFleets:
         self._source = source
         self._faults = faults
         self._boot = boot
+        self._watcher = watcher or Watcher()
+        self._on_launch = on_launch
+        self._caller = caller
         self._launched: dict[str, tuple[LaunchRequest, tuple[str, ...]]] = {}
+        self._hidden_until: dict[str, float] = {}
+        self._denied_until = self._blank_until = 0.0
 
-    def launch(self, request: LaunchRequest) -> LaunchResult:
+    def launch(self, request: LaunchRequest, *, short: int = 0, without: Iterable[str] = ()) -> LaunchResult:
         """Launch from the first type that has capacity; the same token gives the same machines.
 
-        Raises ValueError for a token used before with another request, as EC2 does.
+        `short` of them do not come, and the types `without` have no capacity. Raises ValueError for a token used
+        before with another request, as EC2 does.
         """
         known = self._launched.get(request.client_token)
         if known is not None:
@@ -68,8 +86,8 @@ class SimulatedFleets:
             return LaunchResult(tuple(self.machines[node_id].node for node_id in known[1]), ())
         faults: list[LaunchFault] = []
         for instance_type in request.instance_types:
-            if self._has(instance_type, request.count):
-                nodes = tuple(self._start(request, instance_type) for _ in range(request.count))
+            if instance_type not in without and self._has(instance_type, request.count):
+                nodes = tuple(self._start(request, instance_type) for _ in range(request.count - short))
                 self._launched[request.client_token] = (request, tuple(node.node_id for node in nodes))
                 return LaunchResult(nodes, tuple(faults))
             faults.append(LaunchFault(instance_type, ZONE, "capacity", "InsufficientInstanceCapacity"))
@@ -91,68 +109,70 @@ class SimulatedFleets:
             life="pending",
             launched_at=self._clock.now(),
         )
-        machine = Machine(node)
+        machine = Machine(node, request, number)
         self.machines[node.node_id] = machine
-        self._loop.call_later(self._source.uniform(*BOOT_SECONDS), self._come_up, machine)
+        self._watcher.launched(node, request)
+        self._later(self._source.uniform(*BOOT_SECONDS), self._come_up, machine)
+        self._on_launch(machine)
         return node
+
+    def _later(self, seconds: float, call: Callable[[Machine], None], machine: Machine) -> None:
+        self._loop.call_later(seconds, call, machine, context=machine_world())
 
     def _come_up(self, machine: Machine) -> None:
         if machine.node.life == "pending":
             machine.node = replace(machine.node, life="running")
-            machine.is_online = True
-            self._boot(machine)
+            machine.is_online = machine.boots
+            if machine.boots:
+                self._boot(machine)
 
     def terminate(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Begin the shut-down of each machine that is known."""
-        known = [self.machines[node_id] for node_id in node_ids if node_id in self.machines]
+        """Begin the shut-down of each machine that is known. Raises TerminateDenied."""
+        if self._loop.time() < self._denied_until:
+            raise TerminateDenied("UnauthorizedOperation: ec2:TerminateInstances")
+        known = [self.machines[node_id] for node_id in node_ids if self._is_known(node_id)]
         for machine in known:
-            if machine.node.life in ("pending", "running"):
-                machine.node = replace(machine.node, life="stopping")
-                machine.shut_down()
-                self._loop.call_later(self._source.uniform(*SHUTDOWN_SECONDS), self._end, machine)
+            self._end_soon(machine, self._caller(), says_goodbye=True)
         return tuple(machine.node.node_id for machine in known)
+
+    def _is_known(self, node_id: str) -> bool:
+        return node_id in self.machines and self._loop.time() >= self._hidden_until.get(node_id, 0.0)
+
+    def _end_soon(self, machine: Machine, why: str, *, says_goodbye: bool) -> None:
+        if machine.node.life not in ("pending", "running"):
+            return
+        machine.node = replace(machine.node, life="stopping", ended_at=self._clock.now())
+        self._watcher.released(machine.node.node_id, why)
+        if says_goodbye:
+            machine.shut_down()
+        else:
+            machine.stop()
+        self._later(self._source.uniform(*SHUTDOWN_SECONDS), self._end, machine)
 
     def _end(self, machine: Machine) -> None:
         machine.node = replace(machine.node, life="terminated")
+        self._watcher.ended(machine.node.node_id)
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
         """Return every machine of the run, or of all."""
-        return tuple(one.node for one in self.machines.values() if run_id in (None, one.node.run_id))
+        shown = (one.node for one in self.machines.values() if self._is_known(one.node.node_id))
+        nodes = tuple(node for node in shown if run_id in (None, node.run_id))
+        if self._loop.time() < self._blank_until:
+            return tuple(replace(node, address="") for node in nodes)
+        return nodes
 
+    def lose(self, node_id: str, why: str, *, says_goodbye: bool) -> None:
+        """End a machine that nobody asked to end: reclaimed, broken, or powered off from inside."""
+        self._end_soon(self.machines[node_id], why, says_goodbye=says_goodbye)
 
-class SimulatedNodes:
-    """The Nodes port: a document reaches every machine of the role and ends as its agent says."""
+    def hide(self, node_ids: Iterable[str], seconds: float) -> None:
+        """Have no call know these machines for a while, as EC2 does after a launch."""
+        self._hidden_until |= dict.fromkeys(node_ids, self._loop.time() + seconds)
 
-    def __init__(self, fleets: SimulatedFleets, run_document: Callable[[Machine, str], asyncio.Task[None]]) -> None:
-        self._fleets = fleets
-        self._run_document = run_document
-        self._commands: dict[str, dict[str, asyncio.Task[None]]] = {}
+    def deny_terminate(self, seconds: float) -> None:
+        """Refuse every termination for a while."""
+        self._denied_until = self._loop.time() + seconds
 
-    def online(self, run_id: str, role: Role) -> frozenset[str]:
-        """Return ids of the machines of that role whose agent is up."""
-        return frozenset(one.node.node_id for one in self._of(run_id, role))
-
-    def _of(self, run_id: str, role: Role) -> list[Machine]:
-        return [
-            one
-            for one in self._fleets.machines.values()
-            if one.is_online and (one.node.run_id, one.node.role) == (run_id, role)
-        ]
-
-    def send(self, document: str, run_id: str, role: Role, parameters: Mapping[str, str]) -> str:
-        """Start the document on each machine."""
-        command_id = f"command-{len(self._commands) + 1}-{document}-{parameters['RunId']}"
-        self._commands[command_id] = {
-            one.node.node_id: self._run_document(one, document) for one in self._of(run_id, role)
-        }
-        return command_id
-
-    def command_status(self, command_id: str) -> CommandStatus:
-        """Return which machines have ended it."""
-        tasks = self._commands[command_id]
-        done = {node_id: task for node_id, task in tasks.items() if task.done() and not task.cancelled()}
-        return CommandStatus(
-            succeeded=frozenset(node_id for node_id, task in done.items() if task.exception() is None),
-            pending=frozenset(tasks) - frozenset(done),
-            failed={node_id: str(task.exception()) for node_id, task in done.items() if task.exception()},
-        )
+    def blank_addresses(self, seconds: float) -> None:
+        """List machines without an address for a while."""
+        self._blank_until = self._loop.time() + seconds

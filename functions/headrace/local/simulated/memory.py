@@ -7,15 +7,17 @@ import json
 from collections.abc import Iterator, Mapping
 
 from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.local.simulated.watcher import Watcher
 from headrace.ports import Json, ObjectInfo, ObjectPage
 
 
 class MemoryObjects:
     """The Objects port in a dictionary; `denied_buckets` answer 403 to everything."""
 
-    def __init__(self, denied_buckets: frozenset[str] = frozenset()) -> None:
+    def __init__(self, denied_buckets: frozenset[str] = frozenset(), watcher: Watcher | None = None) -> None:
         self._bodies: dict[tuple[str, str], bytes] = {}
         self._denied_buckets = denied_buckets
+        self._watcher = watcher or Watcher()
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return the whole object."""
@@ -25,6 +27,7 @@ class MemoryObjects:
         """Write the whole object."""
         self._admit(bucket)
         self._bodies[bucket, key] = body
+        self._watcher.stored(bucket, key, body)
 
     def head(self, bucket: str, key: str) -> ObjectInfo:
         """Return size and ETag (the MD5 of the body, as S3 gives it for one part)."""
@@ -34,6 +37,7 @@ class MemoryObjects:
         """Remove the object if it is there."""
         self._admit(bucket)
         self._bodies.pop((bucket, key), None)
+        self._watcher.removed(bucket, key)
 
     def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
         """Return the keys after `token`, at most `limit` of them, in order."""
@@ -87,6 +91,10 @@ class MemoryRuns:
             return False
         self._texts[run_id][kind][name] = json.dumps({**item, **changes})
         return True
+
+    def delete(self, run_id: str, kind: str, name: str) -> None:
+        """Remove the item if it is there."""
+        self._texts.get(run_id, {}).get(kind, {}).pop(name, None)
 
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return copies of every item of the kind, ordered by name."""

@@ -6,24 +6,37 @@ import asyncio
 import json
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from functools import partial
 from random import Random
 from typing import Any
 
 from headrace.domain.catalog import Catalog, PriceList
-from headrace.domain.errors import EventRefused
+from headrace.local.asl.definition import Machine as MachineDefinition
 from headrace.local.asl.engine import Invoke
 from headrace.local.bus import LocalBus
 from headrace.local.executions import LocalExecutions
 from headrace.local.faults import Faults
 from headrace.local.interpreter import ExecutionDescription, Interpreter
 from headrace.local.loop import LoopClock, SimulatedLoop
-from headrace.local.machines import compiled_machines, handler
+from headrace.local.machines import compiled_machines
 from headrace.local.recorder import recorded
 from headrace.local.simulated.agent import SimulatedAgent
-from headrace.local.simulated.machines import Machine, SimulatedFleets, SimulatedNodes
+from headrace.local.simulated.control_faults import ControlFaults
+from headrace.local.simulated.deliveries import SimulatedDeliveries
+from headrace.local.simulated.documents import SimulatedNodes
+from headrace.local.simulated.fault_plan import FaultPlan
+from headrace.local.simulated.faulty import faulty
+from headrace.local.simulated.fleet_faults import fleet_effects
+from headrace.local.simulated.functions import Functions
+from headrace.local.simulated.machine_faults import MachineFaults
+from headrace.local.simulated.machines import Machine, SimulatedFleets
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
+from headrace.local.simulated.port_faults import generic_effects
+from headrace.local.simulated.watcher import Watcher
+from headrace.local.simulated.worlds import machine_world, plane_world
 from headrace.ports import Cloud, Json, Settings
 
+SWEEP_SECONDS = 120.0
 START = datetime(2026, 1, 1, tzinfo=UTC)
 SETTINGS = Settings(
     run_bucket="headrace-runs",
@@ -68,7 +81,10 @@ class SeededEntropy:
 class SimulatedSite:
     """A cloud, its machines, the state machines and the handlers, all of one seed; `log` gets every line of it.
 
-    Without a log no call is recorded, which makes a run several times faster.
+    Without a log no call is recorded, which makes a run several times faster. `plan` is what goes wrong, `watcher` is
+    told what truly happened, `has_rule` is whether the rule on an execution's status is there,
+    `sweep_seconds` what lies between two passes of the sweep, None for no sweep, and `has_lease` whether machines end
+    themselves at their deadline and after a while without work and control plane.
     """
 
     def __init__(
@@ -77,55 +93,107 @@ class SimulatedSite:
         prices: SimulatedPrices,
         faults: Faults | None = None,
         log: Callable[[str], None] | None = None,
+        *,
+        plan: FaultPlan | None = None,
+        watcher: Watcher | None = None,
+        settings: Settings = SETTINGS,
+        machines: Mapping[str, MachineDefinition] | None = None,
+        has_rule: bool = True,
+        sweep_seconds: float | None = SWEEP_SECONDS,
+        has_lease: bool = True,
+        runs: MemoryRuns | None = None,
     ) -> None:
-        faults = faults or Faults()
         self.loop = SimulatedLoop(START)
         self.agents: dict[str, SimulatedAgent] = {}
         self.events: list[tuple[str, str]] = []
         """Node id and detail-type of every event that agents sent, in order."""
         self.exit_code = 0
-        self.invoke: Invoke = self._call_handler
-        """What calls a function of the state machines; faults are put here."""
-        source = Random(seed)  # noqa: S311 - a seed is the point
-        clock = LoopClock(self.loop)
-        self.interpreter = Interpreter(
-            compiled_machines(),
+        self.plan = plan or FaultPlan()
+        self.watcher = watcher or Watcher()
+        self._settings = settings
+        self._runs = runs or MemoryRuns()
+        self._has_rule = has_rule
+        self._has_lease = has_lease
+        self._source = source = Random(seed)  # noqa: S311 - a seed is the point
+        self._clock = LoopClock(self.loop)
+        note = self.watcher.noted
+        self.functions = Functions(self.loop, lambda: self.cloud, self.plan, note)
+        self.deliveries = SimulatedDeliveries(self.loop, self.functions, self.plan, note)
+        self.invoke: Invoke = self.functions.invoke
+        """What calls a function of the state machines; tests put faults of their own here."""
+        self.interpreter = self._interpreter(machines or compiled_machines(), log)
+        self.objects = MemoryObjects(faults.denied_buckets if faults else frozenset(), self.watcher)
+        self.bus = LocalBus(self._deliver, self._clock, SeededEntropy(source))
+        self._open_fleets(faults or Faults())
+        truth = self.functions.truth = self._ports(prices)
+        cloud = self._faulty(truth)
+        self.cloud = cloud if log is None else recorded(cloud, log)
+        self._control_faults = ControlFaults(self.loop, self.plan, truth, self.functions, self.deliveries, note)
+        if sweep_seconds is not None:
+            self.loop.call_later(sweep_seconds, self._sweep, sweep_seconds, context=plane_world())
+
+    def _interpreter(self, machines: Mapping[str, MachineDefinition], log: Callable[[str], None] | None) -> Interpreter:
+        return Interpreter(
+            machines,
             invoke=lambda function, payload: self.invoke(function, payload),  # noqa: PLW0108 - looked up at each call
             put_events=self._put_events,
             loop=self.loop,
-            random=source,
+            random=self._source,
             on_status=self._on_status,
             log=None if log is None else lambda event: log(json.dumps(event, default=str, separators=(",", ":"))),
         )
-        self.objects = MemoryObjects(faults.denied_buckets)
-        self.bus = LocalBus(self._deliver, clock, SeededEntropy(source))
-        self.fleets = SimulatedFleets(self.loop, source, faults, self._boot)
-        cloud = Cloud(
+
+    def _open_fleets(self, faults: Faults) -> None:
+        self._machine_faults = MachineFaults(self.loop, self.plan, self.agents, self.watcher.noted)
+        self.fleets = SimulatedFleets(
+            self.loop,
+            self._source,
+            faults,
+            self._boot,
+            self.watcher,
+            self._machine_faults.launched,
+            self.functions.acting,
+        )
+        self._machine_faults.fleets = self.fleets
+        self.nodes = SimulatedNodes(
+            self.loop, self.fleets, lambda one, document: self.agents[one.node.node_id].run_document(document)
+        )
+
+    def start(self, given: Mapping[str, Json], name: str = "run") -> str:
+        """Start `training_run` with this input, and what will befall it; return its ARN."""
+        arn = self.interpreter.start_execution("training_run", name, dict(given))
+        self._control_faults.begin(arn, given)
+        return arn
+
+    def _ports(self, prices: SimulatedPrices) -> Cloud:
+        return Cloud(
             fleets=self.fleets,
-            nodes=SimulatedNodes(
-                self.fleets, lambda one, document: self.agents[one.node.node_id].run_document(document)
-            ),
+            nodes=self.nodes,
             objects=self.objects,
             bus=self.bus,
-            runs=MemoryRuns(),
+            runs=self._runs,
             executions=LocalExecutions(self.interpreter),
             prices=prices,
-            clock=clock,
-            entropy=SeededEntropy(source),
-            settings=SETTINGS,
+            clock=self._clock,
+            entropy=SeededEntropy(self._source),
+            settings=self._settings,
         )
-        self.cloud = cloud if log is None else recorded(cloud, log)
+
+    def _faulty(self, cloud: Cloud) -> Cloud:
+        effects = generic_effects(self.functions) | fleet_effects(self.fleets, self.nodes)
+        return faulty(cloud, self.plan, effects, self.watcher.noted)
 
     def run(self, given: Mapping[str, Json], name: str = "run") -> ExecutionDescription:
         """Run `training_run` with this input to the end of all that it starts; return how it ended."""
-        arn = self.interpreter.start_execution("training_run", name, dict(given))
+        arn = self.start(given, name)
         ended = self.loop.run_until_complete(self.interpreter.wait(arn))
         self.settle()
         return ended
 
     def settle(self, seconds: float = 600.0) -> None:
         """Let that much simulated time pass, in which started clean-ups end."""
-        self.loop.run_until_complete(asyncio.sleep(seconds))
+        # Whoever waits stands outside: an outage of the control plane must not hold them.
+        self.loop.run_until_complete(self.loop.create_task(asyncio.sleep(seconds), context=machine_world()))
 
     def close(self) -> None:
         """End what still runs, so that the loop closes without a warning."""
@@ -135,34 +203,46 @@ class SimulatedSite:
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
 
-    async def _call_handler(self, function: str, payload: Json) -> Json:
-        return handler(function)(payload, self.cloud)
-
     async def _put_events(self, entries: list[dict[str, Json]]) -> dict[str, Json]:
         return self.bus.accept(entries)
 
     def _boot(self, machine: Machine) -> None:
-        agent = SimulatedAgent(machine, self.objects, SETTINGS.run_bucket, self.loop, self._send)
-        agent.exit_code = self.exit_code
+        agent = SimulatedAgent(machine, self.objects, self._settings.run_bucket, self.loop, self._send)
+        agent.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
         machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent
+        agent.is_leased = self._has_lease
+        agent.power_off = partial(self._power_off, machine.node.node_id)
+        agent.is_serving = partial(self._is_serving, machine)
+        self._machine_faults.booted(machine, agent)
         agent.boot()
+
+    def _power_off(self, node_id: str, why: str) -> None:
+        self.fleets.lose(node_id, why, says_goodbye=False)
+
+    def _is_serving(self, machine: Machine) -> bool:
+        """Tell whether a job on another machine of the run reads what this one holds."""
+        run_id, role = machine.node.run_id, machine.node.role
+        others = (one for one in self.fleets.machines.values() if one.is_online and one.node.run_id == run_id)
+        return role == "storage" and any(self.agents[one.node.node_id].activity == "training" for one in others)
+
+    def _sweep(self, every_seconds: float) -> None:
+        self.functions.attend("OnSweep", {}, ())
+        self.loop.call_later(every_seconds, self._sweep, every_seconds, context=plane_world())
 
     def _send(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:
         self.events.append((detail["node_id"], detail_type))
+        self.watcher.said(detail["node_id"], detail_type)
         entry = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail), "EventBusName": "headrace"}
         self.bus.accept([entry])
 
     def _deliver(self, envelope: dict[str, Json]) -> None:
+        self.watcher.published(envelope)
         if envelope["source"] == "headrace.agent":
-            self.loop.call_soon(self._handle_agent_event, envelope)
-
-    def _handle_agent_event(self, envelope: dict[str, Json]) -> None:
-        try:
-            handler("OnAgentEvent")(envelope, self.cloud)
-        except EventRefused:
-            return
+            self.deliveries.deliver(f"event.{envelope['detail-type']}", "OnAgentEvent", envelope)
 
     def _on_status(self, envelope: dict[str, Json]) -> None:
-        if envelope["detail"]["stateMachineArn"].endswith(":training_run"):
-            self.loop.call_soon(handler("OnExecutionStatus"), envelope, self.cloud)
+        detail = envelope["detail"]
+        self.watcher.executed(detail["executionArn"], detail["status"])
+        if self._has_rule and detail["stateMachineArn"].endswith(":training_run"):
+            self.deliveries.deliver(f"status.{detail['status']}", "OnExecutionStatus", envelope)

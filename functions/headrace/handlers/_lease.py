@@ -1,0 +1,43 @@
+"""Renewing the leases of machines, so that each knows from its own prefix that the control plane lives."""
+
+from __future__ import annotations
+
+from datetime import datetime, timedelta
+
+from headrace.domain.instants import from_text, to_text
+from headrace.domain.nodeconfig import Lease
+from headrace.domain.run import NodeRow, RunRow
+from headrace.domain.spending import LEASE_SLACK_SECONDS, lease_ends_at
+from headrace.handlers._files import write_model
+from headrace.handlers._limits import run_limits
+from headrace.handlers._rows import change_node, read_nodes
+from headrace.ports import Cloud
+
+RENEWALS_PER_LEASE = 4
+"""A machine may miss three renewals in a row before its lease runs out."""
+
+
+def renew_lease(cloud: Cloud, run: RunRow, node: NodeRow) -> None:
+    """Write `nodes/<node id>/lease.json` when the last one is old.
+
+    A machine that is heard although its run has a tombstone is given one last, short lease: where termination is
+    denied, it ends itself.
+    """
+    now = cloud.clock.now()
+    if run.tombstone_at:
+        if (node.lease_renewed_at or "") < run.tombstone_at:
+            _write(cloud, run, node, from_text(run.tombstone_at) + timedelta(seconds=LEASE_SLACK_SECONDS), now)
+    elif _is_old(cloud, node, now):
+        limits = run_limits(cloud, run, read_nodes(cloud, run.run_id) if run.budget_usd is not None else ())
+        _write(cloud, run, node, lease_ends_at(run, limits, now), now)
+
+
+def _is_old(cloud: Cloud, node: NodeRow, now: datetime) -> bool:
+    period = timedelta(seconds=cloud.settings.idle_lease_seconds / RENEWALS_PER_LEASE)
+    return node.lease_renewed_at is None or now - from_text(node.lease_renewed_at) >= period
+
+
+def _write(cloud: Cloud, run: RunRow, node: NodeRow, deadline_at: datetime, now: datetime) -> None:
+    lease = Lease(deadline_at=to_text(deadline_at), renewed_at=to_text(now))
+    write_model(cloud, run, f"nodes/{node.node_id}/lease.json", lease)
+    change_node(cloud, node, {"lease_renewed_at": lease.renewed_at})

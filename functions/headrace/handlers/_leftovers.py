@@ -1,0 +1,48 @@
+"""Removing what an ended run left in its bucket, whether a row of the table knows it or not."""
+
+from __future__ import annotations
+
+from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.domain.instants import to_text
+from headrace.domain.run import RunRow
+from headrace.handlers._files import read_job, results_address, split_address
+from headrace.handlers._rows import change_node, change_run, read_nodes
+from headrace.ports import Cloud
+
+PROBE = ".headrace-probe"
+"""Written and removed where results will go, to find out before the launch whether they may."""
+
+
+def probe_place(results: str) -> tuple[str, str]:
+    """Return bucket and key of the probe for results at that address."""
+    bucket, prefix = split_address(results)
+    return bucket, prefix + PROBE
+
+
+def clean(cloud: Cloud, row: RunRow) -> None:
+    """Delete keys and configurations of the run's nodes and its probe; then note that nothing is left."""
+    _delete_node_objects(cloud, row)
+    for node in read_nodes(cloud, row.run_id):
+        change_node(cloud, node, {"key_deleted_at": to_text(cloud.clock.now())}, {"key_deleted_at": None})
+    _delete_probe(cloud, row)
+    change_run(cloud, row.run_id, {"swept_at": to_text(cloud.clock.now())}, {"swept_at": None})
+
+
+def _delete_node_objects(cloud: Cloud, row: RunRow) -> None:
+    bucket, prefix = cloud.settings.run_bucket, f"{row.prefix}nodes/"
+    token: str | None = None
+    while True:
+        page = cloud.objects.page(bucket, prefix, token)
+        for found in page.objects:
+            cloud.objects.delete(bucket, found.key)
+        token = page.next_token
+        if token is None:
+            return
+
+
+def _delete_probe(cloud: Cloud, row: RunRow) -> None:
+    """Delete the probe; a run without a job had none, and where writing is denied there is none."""
+    try:
+        cloud.objects.delete(*probe_place(results_address(read_job(cloud, row), row.run_id)))
+    except (AccessDenied, ObjectMissing):
+        return

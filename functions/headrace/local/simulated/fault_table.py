@@ -1,0 +1,113 @@
+"""Every kind of fault that a simulated run may meet, where it fits, and how often it is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from random import Random
+from typing import NamedTuple
+
+from headrace.local.simulated.fault_plan import Fault
+
+
+class Row(NamedTuple):
+    """One kind of fault at some places.
+
+    `calls` is how many calls of the place a good run makes, about; a draw strikes one of them.
+    """
+
+    kind: str
+    places: Sequence[str]
+    calls: int
+    values: Sequence[int] = (0,)
+    seconds: Sequence[float] = (0.0,)
+    weight: float = 1.0
+
+
+_FUNCTIONS = (
+    *("AdmitRun", "InspectDataset", "PlanLayout", "LaunchFleet", "CheckNodes", "ConfigureNodes", "CheckConfiguration"),
+    *("ReplaceNodes", "StageDataset", "TrainJob", "ReleaseCompute", "CollectResults"),
+    *("MarkTombstone", "TerminateNodes", "ConfirmTerminated", "ReleaseRest", "ReportRun"),
+)
+_INVOKED = tuple(f"invoke.{name}" for name in _FUNCTIONS)
+_OF_A_RUN = tuple(place for place in _INVOKED if place != "invoke.AdmitRun")
+_WORDS = ("Node Ready", "Node Configured", "Dataset Staged", "Job Started", "Job Done", "Node Leaving")
+_EVENTS = tuple(f"event.{name}" for name in (*_WORDS, "Telemetry Sampled", "Job Progress"))
+_ENDS = ("status.FAILED", "status.ABORTED")
+_FLEETS = ("fleets.launch", "fleets.terminate", "fleets.list_nodes")
+_NODES = ("nodes.online", "nodes.send", "nodes.command_status")
+_OBJECTS = ("objects.get", "objects.put", "objects.head", "objects.delete", "objects.page")
+_RUNS = ("runs.insert", "runs.read", "runs.update", "runs.items")
+_EXECUTIONS = ("executions.start", "executions.succeed", "executions.fail", "executions.heartbeat")
+CALLS = (*_FLEETS, *_NODES, *_OBJECTS, *_RUNS, *_EXECUTIONS, "bus.put")
+_OFTEN = ("objects.get", "objects.put", "runs.read", "runs.update", "runs.insert", "runs.items")
+
+TABLE: Sequence[Row] = (
+    *(Row("throttled", (place,), 60 if place in _OFTEN else 6, (3, 9)) for place in CALLS),
+    *(
+        Row(kind, (place,), 60 if place in _OFTEN else 6, weight=0.5)
+        for kind in ("error_before", "error_after", "killed_before", "killed_after", "sent_twice", "twin")
+        for place in CALLS
+    ),
+    Row("stopped", (*_FLEETS, *_NODES, *_OFTEN), 20, weight=2),
+    Row("overtaken", (*_FLEETS, *_NODES, *_OFTEN), 20, weight=2),
+    Row("slow", _OBJECTS, 8, seconds=(5.0, 50.0, 90.0), weight=2),
+    Row("denied", _OBJECTS, 8, weight=2),
+    Row("gone", ("objects.get", "objects.head"), 12, weight=2),
+    Row("no_capacity", ("fleets.launch",), 2, (0, 1), weight=3),
+    Row("partial", ("fleets.launch",), 2, (1,), weight=3),
+    Row("quota", ("fleets.launch",), 2, weight=2),
+    Row("vanishing", ("fleets.launch",), 2, weight=2),
+    Row("hidden", ("fleets.launch",), 2, seconds=(20.0, 90.0, 300.0), weight=3),
+    Row("no_address", ("fleets.list_nodes",), 4, seconds=(30.0, 120.0), weight=2),
+    Row("terminate_denied", ("fleets.terminate",), 2, seconds=(30.0, 300.0, 0.0), weight=2),
+    Row("unregistered", ("nodes.online",), 4, seconds=(60.0, 240.0, 900.0), weight=2),
+    Row("never_ran", ("nodes.send",), 4, weight=2),
+    Row("empty", ("nodes.command_status",), 3, weight=2),
+    Row("failed", ("nodes.command_status",), 3, weight=2),
+    *(Row(kind, _INVOKED, 2, weight=4) for kind in ("not_run", "throttled", "unreachable", "timed_out", "twice")),
+    Row("late", _INVOKED, 2, seconds=(10.0, 200.0), weight=2),
+    Row("stop", _OF_A_RUN, 2, weight=6),
+    Row("second_decommission", _INVOKED[-5:], 1, weight=3),
+    Row("lost", _EVENTS, 3, weight=6),
+    Row("doubled", _EVENTS, 3, (2, 5), seconds=(0.0, 7.0, 600.0), weight=4),
+    Row("late", _EVENTS, 3, seconds=(3.0, 45.0, 600.0, 7200.0), weight=6),
+    Row("forged", _EVENTS, 3, seconds=(0.0, 20.0), weight=2),
+    Row("lost", _ENDS, 1, weight=2),
+    Row("doubled", _ENDS, 1, (2,), seconds=(0.0, 30.0)),
+    Row("late", _ENDS, 1, seconds=(60.0, 1200.0)),
+    Row("spot", ("machine",), 4, (0, 1), seconds=(5.0, 60.0, 90.0, 120.0, 150.0, 200.0), weight=8),
+    Row("rack", ("machine",), 3, (2, 3), seconds=(60.0, 120.0, 150.0), weight=3),
+    Row("no_boot", ("machine",), 4, weight=3),
+    Row("crash", ("machine",), 4, seconds=(61.0, 90.0, 120.0, 150.0), weight=3),
+    Row("restart", ("machine",), 4, seconds=(61.0, 90.0, 120.0, 150.0), weight=3),
+    Row("hang", ("machine",), 4, weight=3),
+    Row("cannot_save", ("machine",), 4, weight=2),
+    Row("cannot_stage", ("machine",), 4, weight=2),
+    Row("skew", ("machine",), 4, (-1200, 1200), weight=3),
+    Row("exit", ("machine",), 4, (1, 137), weight=3),
+    Row("stop", ("control",), 1, seconds=(1.0, 20.0, 60.0, 100.0, 140.0, 180.0, 220.0), weight=4),
+    Row("abort", ("control",), 1, seconds=(1.0, 20.0, 60.0, 100.0, 140.0, 180.0, 220.0), weight=4),
+    Row("outage", ("control",), 1, (10, 180), seconds=(5.0, 40.0, 90.0, 150.0, 200.0), weight=6),
+    Row("functions_dead", ("control",), 1, (2, 60), seconds=(5.0, 40.0, 90.0, 150.0, 200.0), weight=4),
+    Row("duplicate_trigger", ("control",), 1, seconds=(0.0, 1.0, 100.0, 900.0), weight=4),
+)
+
+
+def draw_faults(source: Random, mean: float) -> tuple[Fault, ...]:
+    """Return a number of faults that is geometrically distributed about the mean, each drawn from the table."""
+    faults = []
+    while source.random() < mean / (1 + mean):
+        (row,) = source.choices(TABLE, _WEIGHTS)
+        faults.append(
+            Fault(
+                row.kind,
+                source.choice(row.places),
+                source.randint(1, row.calls),
+                source.choice(row.values),
+                source.choice(row.seconds),
+            )
+        )
+    return tuple(faults)
+
+
+_WEIGHTS = [row.weight for row in TABLE]

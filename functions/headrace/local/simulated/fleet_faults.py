@@ -1,0 +1,110 @@
+"""What goes wrong with machines when they are asked for, listed, told to go, and sent documents."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+from headrace.local.simulated.documents import SimulatedNodes
+from headrace.local.simulated.fault_plan import Fault
+from headrace.local.simulated.faulty import Effect
+from headrace.local.simulated.machines import ZONE, SimulatedFleets
+from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
+
+Launch = Callable[..., LaunchResult]
+FOR_EVER_SECONDS = 10.0**9
+
+
+def fleet_effects(fleets: SimulatedFleets, nodes: SimulatedNodes) -> dict[str, Effect]:
+    """Return the effects that only fleets and documents have."""
+    return _launch_effects(fleets) | _listing_effects(fleets) | _document_effects(nodes)
+
+
+def _launch_effects(fleets: SimulatedFleets) -> dict[str, Effect]:
+    def vanishing(_fault: Fault, call: Launch, request: LaunchRequest, **how: Any) -> LaunchResult:
+        """Give machines of which the first ends as soon as it was launched."""
+        result = call(request, **how)
+        for node in result.nodes[:1]:
+            fleets.lose(node.node_id, "Server.InternalError at launch", says_goodbye=False)
+        return result
+
+    def hidden(fault: Fault, call: Launch, request: LaunchRequest, **how: Any) -> LaunchResult:
+        """Give machines that no listing shows for a while."""
+        result = call(request, **how)
+        fleets.hide([node.node_id for node in result.nodes], fault.seconds)
+        return result
+
+    return {
+        "vanishing": vanishing,
+        "hidden": hidden,
+        "partial": partial_fleet,
+        "quota": quota,
+        "no_capacity": no_capacity,
+    }
+
+
+def partial_fleet(fault: Fault, call: Launch, request: LaunchRequest, **how: Any) -> LaunchResult:
+    """Give all but `value` of the machines."""
+    result = call(request, **how, short=fault.value)
+    short = LaunchFault(request.instance_types[0], ZONE, "capacity", "InsufficientInstanceCapacity")
+    return replace(result, faults=(*result.faults, short))
+
+
+def quota(_fault: Fault, _call: Launch, request: LaunchRequest, **_how: Any) -> LaunchResult:
+    """Give no machine: a limit of the account is reached."""
+    return LaunchResult((), (LaunchFault(request.instance_types[0], ZONE, "quota", "VcpuLimitExceeded"),))
+
+
+def no_capacity(fault: Fault, call: Launch, request: LaunchRequest, **how: Any) -> LaunchResult:
+    """Have no machine of the first `value` types (0 for all), or of a zone, which is all there is here."""
+    count = fault.value or len(request.instance_types)
+    lacking = [LaunchFault(one, ZONE, "capacity", "InsufficientInstanceCapacity") for one in request.instance_types]
+    if count >= len(request.instance_types):
+        return LaunchResult((), tuple(lacking))
+    return call(request, **how, without=request.instance_types[:count])
+
+
+def _listing_effects(fleets: SimulatedFleets) -> dict[str, Effect]:
+    def terminate_denied(fault: Fault, call: Any, node_ids: Sequence[str]) -> Any:
+        """Refuse this call and all that follow for `seconds`, 0 for ever."""
+        fleets.deny_terminate(fault.seconds or FOR_EVER_SECONDS)
+        return call(node_ids)
+
+    def no_address(fault: Fault, call: Any, run_id: str | None = None) -> Any:
+        """List machines without an address, as EC2 does for a while after the launch."""
+        fleets.blank_addresses(fault.seconds)
+        return call(run_id)
+
+    return {"terminate_denied": terminate_denied, "no_address": no_address}
+
+
+def _document_effects(nodes: SimulatedNodes) -> dict[str, Effect]:
+    def unregistered(fault: Fault, call: Any, *args: Any) -> Any:
+        """Have no machine registered for a while."""
+        nodes.deregister(fault.seconds)
+        return call(*args)
+
+    def never_ran(_fault: Fault, call: Any, *args: Any) -> Any:
+        """Take a command that reaches nobody; its status stays pending for ever."""
+        return call(*args, reaches=False)
+
+    return {
+        "unregistered": unregistered,
+        "never_ran": never_ran,
+        "empty": empty,
+        "failed": failed,
+    }
+
+
+def empty(_fault: Fault, _call: Any, *_args: Any) -> CommandStatus:
+    """Answer with an empty list, as SSM does at first."""
+    return CommandStatus(frozenset(), frozenset(), {})
+
+
+def failed(_fault: Fault, call: Any, *args: Any) -> CommandStatus:
+    """Say that the document failed on one machine."""
+    status: CommandStatus = call(*args)
+    ids = sorted({*status.pending, *status.succeeded})[:1]
+    reasons: Mapping[str, str] = {**status.failed, **dict.fromkeys(ids, "exit code 3: mdadm: no such device")}
+    return CommandStatus(status.succeeded - set(ids), status.pending - set(ids), reasons)

@@ -1,0 +1,125 @@
+"""The steps that end a run: nothing hidden is taken for gone, nothing gone is asked again, everything is billed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from datetime import timedelta
+from typing import Any
+
+import pytest
+
+from headrace.domain.errors import DeadlineExceeded, NodesStillRunning
+from headrace.domain.instants import to_text
+from headrace.domain.presence import HIDDEN_SECONDS
+from headrace.handlers import confirm_terminated, launch_fleet, report_run, terminate_nodes
+from headrace.handlers._launches import are_launches_settled
+from headrace.handlers._rows import read_run
+from headrace.local.simulated.site import SimulatedSite
+from tests.simulated_runs import machines_alive, nodes_of, only_run, receipt_of, simulated_site, start_until
+
+
+@pytest.fixture
+def launched() -> Iterator[SimulatedSite]:
+    """Yield a site whose storage was launched a moment ago and whose execution then stands still."""
+    with simulated_site(has_rule=False, sweep_seconds=None) as site:
+        invoke = site.invoke
+
+        async def only_launch(name: str, payload: Any) -> Any:
+            if name in ("CheckNodes", "MarkTombstone"):
+                raise RuntimeError("not yet")
+            return await invoke(name, payload)
+
+        site.invoke = only_launch
+        start_until(site, "storage")
+        yield site
+
+
+def order(site: SimulatedSite) -> dict[str, Any]:
+    return {"run_id": only_run(site).run_id}
+
+
+def test_a_machine_that_no_listing_shows_yet_is_waited_for_and_then_terminated(launched: SimulatedSite) -> None:
+    """R025, R026: describing right after a launch answers "not found" for minutes."""
+    ids = [node.node_id for node in nodes_of(launched)]
+    launched.fleets.hide(ids, 120)
+    terminate_nodes.step(order(launched), launched.cloud)
+    assert [node.released_at for node in nodes_of(launched)] == [None, None]
+    assert confirm_terminated.step(order(launched), launched.cloud) == {"remaining": 2}
+    launched.settle(121)
+    terminate_nodes.step(order(launched), launched.cloud)
+    launched.settle(60)
+    assert confirm_terminated.step(order(launched), launched.cloud) == {"remaining": 0}
+    assert machines_alive(launched) == []
+
+
+def test_machines_that_are_gone_are_asked_no_more_so_a_denial_cannot_keep_the_run_open(launched: SimulatedSite) -> None:
+    """R149: termination denied by a policy."""
+    launched.fleets.deny_terminate(10**6)
+    with pytest.raises(NodesStillRunning, match="UnauthorizedOperation"):
+        terminate_nodes.step(order(launched), launched.cloud)
+    for node in nodes_of(launched):
+        launched.fleets.lose(node.node_id, "its lease ran out", says_goodbye=False)
+    launched.settle(60)
+    assert terminate_nodes.step(order(launched), launched.cloud) == {"asked": 0}
+    assert all(node.released_at for node in nodes_of(launched))
+
+
+def test_a_launch_that_was_cut_short_is_waited_for_until_its_machines_would_show(launched: SimulatedSite) -> None:
+    """R008: what a launch brought about is looked for even where nobody was told of it."""
+    run_id = only_run(launched).run_id
+    launched.cloud.runs.update(run_id, "launch", f"{run_id}-storage-1", {"is_adopted": False}, {})
+    terminate_nodes.step(order(launched), launched.cloud)
+    launched.settle(60)
+    assert confirm_terminated.step(order(launched), launched.cloud) == {"remaining": 1}
+    launched.settle(HIDDEN_SECONDS)
+    assert are_launches_settled(launched.cloud, run_id)
+    assert confirm_terminated.step(order(launched), launched.cloud) == {"remaining": 0}
+
+
+def test_nothing_is_launched_after_the_deadline_at_which_it_would_end_itself(launched: SimulatedSite) -> None:
+    row = only_run(launched)
+    past = to_text(launched.cloud.clock.now() - timedelta(seconds=1))
+    launched.cloud.runs.update(row.run_id, "run", "run", {"deadline_at": past}, {})
+    with pytest.raises(DeadlineExceeded, match="nothing is launched after it"):
+        launch_fleet.step({"run_id": row.run_id, "role": "compute", "attempt": 1}, launched.cloud)
+    assert {node.role for node in nodes_of(launched)} == {"storage"}
+
+
+def test_a_machine_that_ended_by_itself_is_billed_until_then_and_not_until_somebody_noticed(
+    launched: SimulatedSite,
+) -> None:
+    lost, kept = nodes_of(launched)
+    launched.fleets.lose(lost.node_id, "reclaimed", says_goodbye=False)
+    launched.settle(3600)
+    terminate_nodes.step(order(launched), launched.cloud)
+    launched.settle(60)
+    report_run.step({**order(launched), "failure": {"state": "x", "error": "y", "cause": "z"}}, launched.cloud)
+    usd = {one.resource_id: one.usd for one in receipt_of(launched).resources if one.kind == "node"}
+    assert usd[lost.node_id] < usd[kept.node_id] / 50
+
+
+def test_a_machine_that_no_row_knows_is_on_the_receipt(launched: SimulatedSite) -> None:
+    known, unknown = nodes_of(launched)
+    launched.cloud.runs.delete(known.run_id, "node", unknown.node_id)
+    terminate_nodes.step(order(launched), launched.cloud)
+    launched.settle(60)
+    report_run.step({**order(launched), "failure": {"state": "x", "error": "y", "cause": "z"}}, launched.cloud)
+    receipt = receipt_of(launched)
+    assert {one.resource_id for one in receipt.resources if one.kind == "node"} == {known.node_id, unknown.node_id}
+    assert {one.resource_id for one in receipt.resources if one.kind == "key"} == {f"key of {known.node_id}"}
+
+
+def test_a_report_whose_answer_was_lost_keeps_its_receipt(launched: SimulatedSite) -> None:
+    """The SDK sends an update again when the answer was lost; the second one finds its condition unmet."""
+    cloud = launched.cloud
+    update = cloud.runs.update
+
+    def sent_twice(*args: Any) -> bool:
+        update(*args)
+        return update(*args)
+
+    cloud.runs.update = sent_twice  # type: ignore[method-assign, assignment]
+    answer = report_run.step({**order(launched), "failure": {"state": "x", "error": "y", "cause": "z"}}, cloud)
+    assert answer["status"] == "FAILED"
+    assert read_run(cloud, answer["run_id"]).report_key is not None
+    assert receipt_of(launched).status == "FAILED"

@@ -1,0 +1,59 @@
+"""A run has one receipt, whoever reports, however often, and whatever died over it."""
+
+from __future__ import annotations
+
+import pytest
+
+from headrace.handlers import report_run
+from headrace.local.simulated.site import SETTINGS, SimulatedSite
+from tests.simulated_runs import job, only_run, receipt_of, simulated_site
+
+FAILURE = {"state": "the run", "error": "ProcessDied", "cause": "it died"}
+
+
+def receipts(site: SimulatedSite) -> list[str]:
+    """Return the keys of all receipts in the run bucket."""
+    return [one.key for one in site.objects.page(SETTINGS.run_bucket, f"{only_run(site).prefix}receipt").objects]
+
+
+def as_before_the_report(site: SimulatedSite) -> dict[str, object]:
+    """Run the small job, take its end off the row, and return the request that reports it."""
+    site.run(job())
+    row = only_run(site)
+    site.cloud.runs.update(row.run_id, "run", "run", {"ended_at": None, "report_key": None, "status": "RUNNING"}, {})
+    return {"run_id": row.run_id, "failure": FAILURE}
+
+
+def test_what_a_reporter_left_that_died_before_the_row_named_it_is_removed() -> None:
+    with simulated_site() as site:
+        request = as_before_the_report(site)
+        (left,) = receipts(site)
+        report_run.step(request, site.cloud)
+        assert receipts(site) == [only_run(site).report_key]
+        assert left != only_run(site).report_key
+        assert receipt_of(site).status == "FAILED"
+
+
+def test_of_two_that_report_at_once_the_first_counts_and_the_other_leaves_nothing() -> None:
+    with simulated_site() as site:
+        request = as_before_the_report(site)
+        put = site.objects.put
+
+        def overtaken(bucket: str, key: str, body: bytes) -> None:
+            put(bucket, key, body)
+            site.objects.put = put  # type: ignore[method-assign]
+            report_run.step({**request, "failure": None}, site.cloud)
+
+        site.objects.put = overtaken  # type: ignore[method-assign]
+        assert report_run.step(request, site.cloud)["status"] == "SUCCEEDED"
+        assert receipts(site) == [only_run(site).report_key]
+
+
+@pytest.mark.parametrize("failure", [None, FAILURE])
+def test_a_run_that_has_reported_answers_what_it_reported(failure: dict[str, str] | None) -> None:
+    with simulated_site() as site:
+        site.run(job())
+        before = receipts(site)
+        answer = report_run.step({"run_id": only_run(site).run_id, "failure": failure}, site.cloud)
+        assert answer["status"] == "SUCCEEDED"
+        assert receipts(site) == before

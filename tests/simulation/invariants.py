@@ -1,0 +1,183 @@
+"""What must hold of every run whatever went wrong: reliability.md section 4, judged by the ledger alone."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator, Sequence
+from decimal import Decimal
+from typing import Any
+
+from headrace.local.simulated.fault_plan import Fault
+from headrace.local.simulated.site import SimulatedSite
+from tests.simulation.ledger import Ledger, MachineRecord
+from tests.simulation.scenarios import Scenario, is_absorbed
+
+LATE_SECONDS = 900.0
+DEADLINE_GRACE_SECONDS = 300.0
+NOTICED_SECONDS = 600.0
+"""Two missed heartbeats and what it takes to end an execution."""
+LEASE_SECONDS = 1200.0 + 300.0
+"""How long a machine without work stays when it hears nothing, and what is allowed on top."""
+RUN_BUCKET = "headrace-runs"
+CENT = Decimal("0.01")
+
+
+def violations(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> list[str]:
+    """Return every breach, each beginning with the name of its invariant."""
+    found = list(ledger.at_once)
+    found += _forgeries(ledger)
+    found += _counts(ledger, site.cloud.settings.launch_attempts)
+    found += _admissions(site, scenario)
+    found += _secrets(site, ledger)
+    runs = site.functions.truth.runs
+    for run_id in runs.run_ids():
+        row = runs.read(run_id, "run", "run") or {}
+        found += _ending(ledger, row)
+        found += _outlived(site, ledger, row)
+        found += _unnoticed(site, ledger, row)
+        found += _success(site, ledger, row, scenario)
+        found += _bill(site, ledger, row)
+        found += _expected(site, row, scenario)
+    if not scenario.is_feasible and ledger.machines:
+        found.append(f"infeasible: {len(ledger.machines)} machines were launched for a job that cannot work")
+    return found
+
+
+def _forgeries(ledger: Ledger) -> Iterator[str]:
+    yield from (f"forged: an event was {what}" for _, actor, what in ledger.timeline if actor == "forgery")
+
+
+def _counts(ledger: Ledger, attempts: int) -> Iterator[str]:
+    by_role: dict[tuple[str, str], list[MachineRecord]] = {}
+    by_attempt: dict[tuple[str, str, int], set[str]] = {}
+    for one in ledger.machines.values():
+        by_role.setdefault((one.run_id, one.role), []).append(one)
+        by_attempt.setdefault((one.run_id, one.role, one.attempt), set()).add(one.client_token)
+    for (run_id, role), machines in by_role.items():
+        if len(machines) > ledger.planned[role] * attempts:
+            yield f"runaway: {len(machines)} {role} machines of {run_id} in all"
+    for (run_id, role, attempt), tokens in by_attempt.items():
+        if len(tokens) > 1:
+            yield f"two fleets: attempt {attempt} of {role} of {run_id} was launched under {len(tokens)} tokens"
+
+
+def _admissions(site: SimulatedSite, scenario: Scenario) -> Iterator[str]:
+    count = len(list(site.functions.truth.runs.run_ids()))
+    if count > len(scenario.jobs):
+        yield f"duplicate: {count} runs came of {len(scenario.jobs)} triggers"
+
+
+def _secrets(site: SimulatedSite, ledger: Ledger) -> Iterator[str]:
+    """Yield every signing key that stands in a row, a timeline or an event."""
+    runs = site.functions.truth.runs
+    kinds = ("run", "node", "event", "command", "pointer")
+    rows = repr([runs.items(run_id, kind) for run_id in runs.run_ids() for kind in kinds])
+    said = repr(ledger.timeline) + repr(ledger.envelopes)
+    yield from (f"secret: a key is in a row: {key[:6]}..." for key in ledger.keys if key in rows)
+    yield from (f"secret: a key is in an event or log: {key[:6]}..." for key in ledger.keys if key in said)
+
+
+def _ending(ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    run_id = row["run_id"]
+    receipts = [key for bucket, key in ledger.objects if bucket == RUN_BUCKET and f"runs/{run_id}/receipt-" in key]
+    if row["status"] not in ("SUCCEEDED", "FAILED", "STOPPED") or not row["ended_at"]:
+        yield f"no end: {run_id} is {row['status']}, ended at {row['ended_at']}"
+    elif receipts != [row["report_key"]]:
+        yield f"receipts: {run_id} has {receipts}, its row names {row['report_key']}"
+    nodes = [key for bucket, key in ledger.objects if bucket == RUN_BUCKET and f"runs/{run_id}/nodes/" in key]
+    if nodes:
+        yield f"keys: {nodes} are left"
+    if row["ended_at"] and not row["tombstone_at"]:
+        yield f"no tombstone: {run_id} ended without one"
+
+
+def pardon_seconds(faults: Sequence[Fault]) -> float:
+    """Return for how long nothing could be done from outside, since nobody was there or allowed to.
+
+    Then a machine ends itself when its lease runs out; one whose agent cannot has its deadline, which is another check.
+    """
+    total = sum(_helpless_seconds(fault) for fault in faults)
+    has_lease = not any(fault.kind in ("hang", "crash", "no_boot") for fault in faults)
+    return min(total, LEASE_SECONDS) if has_lease else total
+
+
+def _helpless_seconds(fault: Fault) -> float:
+    if fault.kind in ("outage", "functions_dead"):
+        return fault.value * 60
+    return (fault.seconds or 10**9) if fault.kind in ("terminate_denied", "hidden") else 0.0
+
+
+def excess_seconds(ledger: Ledger, row: dict[str, Any]) -> Iterator[tuple[MachineRecord, float]]:
+    """Yield each machine of a run and for how long it was there after the run was over."""
+    closed = ledger.closed.get(row["execution_arn"], (ledger.now(), ""))[0]
+    over = min(closed, ledger.work_ended.get(row["run_id"], closed))
+    for one in ledger.of_run(row["run_id"]):
+        end = ledger.now() if one.released_s is None else one.released_s
+        yield one, end - max(over, one.launched_s)
+
+
+def _outlived(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    pardon = pardon_seconds(site.plan.injected)
+    for one, excess in excess_seconds(ledger, row):
+        end = ledger.now() if one.released_s is None else one.released_s
+        could_end_itself = bool(one.said) or not pardon
+        if could_end_itself and end > max(one.deadline_s, one.launched_s) + DEADLINE_GRACE_SECONDS:
+            yield f"deadline: {one.node_id} was there {end - one.deadline_s:.0f} s after its deadline"
+        if one.launched_s > one.deadline_s:
+            yield f"too late: {one.node_id} was launched after its deadline"
+        if excess > LATE_SECONDS + pardon:
+            yield f"outlived: {one.node_id} ({one.role}) was there {excess:.0f} s after {row['run_id']} was over"
+
+
+def _unnoticed(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    """Yield each machine that was lost in the midst of its job, when the run went on for long as if it were there."""
+    closed = ledger.closed.get(row["execution_arn"], (ledger.now(), ""))[0]
+    limit = NOTICED_SECONDS + sum(map(_helpless_seconds, site.plan.injected))
+    for one in ledger.of_run(row["run_id"]):
+        was_at_work = "Job Started" in one.said and {"Job Done", "Job Failed"}.isdisjoint(one.said)
+        if was_at_work and one.lost_s is not None and closed - one.lost_s > limit:
+            yield f"unnoticed: {one.node_id} was lost at its job, and the run went on for {closed - one.lost_s:.0f} s"
+
+
+def _success(site: SimulatedSite, ledger: Ledger, row: dict[str, Any], scenario: Scenario) -> Iterator[str]:
+    if row["status"] != "SUCCEEDED":
+        return
+    done = [one for one in ledger.of_run(row["run_id"]) if "Job Done" in one.said]
+    if len(done) != scenario.planned["compute"]:
+        yield f"false success: {len(done)} of {scenario.planned['compute']} compute nodes said Job Done"
+    for one in done:
+        yield from _saved(site, ledger, row["run_id"], one.node_id)
+
+
+def _saved(site: SimulatedSite, ledger: Ledger, run_id: str, node_id: str) -> Iterator[str]:
+    folder = f"runs/{run_id}/"
+    if (RUN_BUCKET, f"{folder}results/{node_id}/manifest.json") not in ledger.objects:
+        yield f"false success: {node_id} has no manifest"
+        return
+    manifest = json.loads(site.objects.get(RUN_BUCKET, f"{folder}results/{node_id}/manifest.json"))
+    for part in manifest["parts"]:
+        for file in json.loads(site.objects.get(RUN_BUCKET, folder + part))["files"]:
+            size = ledger.objects.get((manifest["bucket"], file["key"]))
+            if size != file["bytes"]:
+                yield f"false success: {file['key']} has {size} bytes, the manifest says {file['bytes']}"
+
+
+def _bill(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    if not row["report_key"] or (RUN_BUCKET, row["report_key"]) not in ledger.objects:
+        return
+    receipt = json.loads(site.objects.get(RUN_BUCKET, row["report_key"]))
+    prices = site.functions.truth.prices.price_list("us-east-1").on_demand
+    true = Decimal(0)
+    for one in ledger.of_run(row["run_id"]):
+        end = ledger.now() if one.released_s is None else one.released_s
+        true += Decimal(repr(end - one.launched_s)) * Decimal(repr(prices[one.instance_type])) / 3600
+    if abs(Decimal(repr(receipt["usd"])) - true) > CENT:
+        yield f"bill: the receipt says {receipt['usd']} USD, the machines cost {true:.4f}"
+
+
+def _expected(site: SimulatedSite, row: dict[str, Any], scenario: Scenario) -> Iterator[str]:
+    troubles = [fault for fault in site.plan.injected if not is_absorbed(fault)]
+    if scenario.is_feasible and not troubles and row["status"] != "SUCCEEDED":
+        yield f"not absorbed: {row['run_id']} is {row['status']}: {row['failure']}"
+    if not scenario.is_feasible and row["status"] == "SUCCEEDED":
+        yield f"impossible: {row['run_id']} succeeded"

@@ -1,0 +1,119 @@
+"""Runs one seed to its end and judges it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+
+from headrace.local.faults import Faults
+from headrace.local.simulated import site as simulated
+from headrace.local.simulated.fault_plan import Fault, FaultPlan
+from headrace.local.simulated.site import SimulatedSite
+from tests.simulated_runs import prices
+from tests.simulation.ablation import ablate, machines_without
+from tests.simulation.invariants import excess_seconds, violations
+from tests.simulation.ledger import Ledger
+from tests.simulation.scenarios import Scenario, scenario_of
+from tests.simulation.speed import RememberingRuns
+
+FILES = 6
+PRICES = prices()
+SETTINGS = replace(simulated.SETTINGS, heartbeat_seconds=80, heartbeat_timeout_seconds=240, poll_seconds=25)
+"""Fewer polls and heartbeats than a real cloud has, for speed."""
+LONGEST_SECONDS = 36 * 3600.0
+LATER = frozenset({"late", "doubled", "forged"})
+"""Kinds whose copies come some time after the fault struck."""
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of a seed; `faults` are those that struck, `excess_seconds` each machine's life after its run."""
+
+    seed: int
+    violations: Sequence[str]
+    timeline: Sequence[tuple[float, str, str]]
+    faults: Sequence[Fault]
+    statuses: Sequence[str]
+    excess_seconds: Sequence[float]
+
+
+def run_seed(seed: int, *, without: frozenset[str] = frozenset(), log: Callable[[str], None] | None = None) -> Outcome:
+    """Run the seed; `without` names safety layers that are turned off."""
+    return run_scenario(scenario_of(seed), without=without, log=log)
+
+
+def run_scenario(
+    scenario: Scenario,
+    *,
+    without: frozenset[str] = frozenset(),
+    log: Callable[[str], None] | None = None,
+    plan: FaultPlan | None = None,
+) -> Outcome:
+    """Run what a scenario says; a plan of one's own takes the place of the scenario's faults."""
+    ledger = Ledger(scenario.planned)
+    plan = plan or FaultPlan(scenario.faults)
+    site = SimulatedSite(
+        scenario.seed,
+        PRICES,
+        Faults(denied_buckets=frozenset({"closed"})),
+        log,
+        plan=plan,
+        watcher=ledger,
+        settings=SETTINGS,
+        runs=RememberingRuns(),
+        machines=machines_without(without & {"catch", "retry", "heartbeat"}),
+        has_rule="rule" not in without,
+        has_lease="lease" not in without,
+        **({"sweep_seconds": None} if "sweep" in without else {}),
+    )
+    ledger.now = site.loop.time
+    for number in range(FILES):
+        site.objects.put("data", f"set/{number % 4}/{number:04d}.bin", bytes(100 + number))
+    try:
+        ablate(site, without)
+        _live(site, ledger, scenario)
+        return _outcome(site, ledger, scenario)
+    finally:
+        site.close()
+
+
+def _live(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> None:
+    for number, given in enumerate(scenario.jobs):
+        site.start(given, f"run-{number}")
+        site.settle(1)
+    _settle(site, ledger)
+    left_seconds = _last_arrival(ledger) - site.loop.time()
+    if left_seconds > 0:
+        site.settle(left_seconds + 1)
+        _settle(site, ledger)
+
+
+def _last_arrival(ledger: Ledger) -> float:
+    """Return when the last event that was put off arrives, in seconds of the simulation."""
+    struck = ((at, Fault.parse(what)) for at, actor, what in ledger.timeline if actor == "fault" and " on " not in what)
+    return max((at + fault.seconds * max(1, fault.value) for at, fault in struck if fault.kind in LATER), default=0.0)
+
+
+def _settle(site: SimulatedSite, ledger: Ledger) -> None:
+    while site.loop.time() < LONGEST_SECONDS and not _is_over(site, ledger):
+        site.settle(60)
+
+
+def _is_over(site: SimulatedSite, ledger: Ledger) -> bool:
+    if len(ledger.began) > len(ledger.closed) or any(one.ended_s is None for one in ledger.machines.values()):
+        return False
+    rows = (site.functions.truth.runs.read(run_id, "run", "run") for run_id in site.functions.truth.runs.run_ids())
+    return all(row is None or row["ended_at"] for row in rows)
+
+
+def _outcome(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> Outcome:
+    runs = site.functions.truth.runs
+    rows = [runs.read(run_id, "run", "run") or {} for run_id in runs.run_ids()]
+    return Outcome(
+        seed=scenario.seed,
+        violations=violations(site, ledger, scenario),
+        timeline=ledger.timeline,
+        faults=tuple(site.plan.injected),
+        statuses=[str(row["status"]) for row in rows],
+        excess_seconds=[seconds for row in rows for _, seconds in excess_seconds(ledger, row)],
+    )
