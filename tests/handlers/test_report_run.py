@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.handlers import report_run
+from headrace.handlers._leftovers import clean
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from tests.simulated_runs import job, only_run, receipt_of, simulated_site
 
@@ -57,3 +58,21 @@ def test_a_run_that_has_reported_answers_what_it_reported(failure: dict[str, str
         answer = report_run.step({"run_id": only_run(site).run_id, "failure": failure}, site.cloud)
         assert answer["status"] == "SUCCEEDED"
         assert receipts(site) == before
+
+
+def test_what_a_second_reporter_left_that_died_before_it_removed_its_own_is_removed_by_its_retry() -> None:
+    with simulated_site() as site:
+        request = as_before_the_report(site)
+        report_run.step(request, site.cloud)
+        left = f"{only_run(site).prefix}receipt-00000000.json"
+        site.objects.put(SETTINGS.run_bucket, left, b"{}")
+        report_run.step(request, site.cloud)
+        assert receipts(site) == [only_run(site).report_key]
+
+
+def test_what_nobody_came_back_to_remove_is_removed_by_the_sweep() -> None:
+    with simulated_site() as site:
+        report_run.step(as_before_the_report(site), site.cloud)
+        site.objects.put(SETTINGS.run_bucket, f"{only_run(site).prefix}receipt-00000000.json", b"{}")
+        clean(site.cloud, only_run(site))
+        assert receipts(site) == [only_run(site).report_key]

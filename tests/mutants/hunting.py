@@ -8,13 +8,17 @@ import shutil
 import subprocess
 import sys
 from collections.abc import Sequence
+from itertools import chain, islice, repeat
 from pathlib import Path
 from typing import NamedTuple
 
 from tests.mutants.patches import Mutant
 from tests.mutants.seeds import Verdict
 from tests.mutants.trees import PatchRefused, copy_tree, plant
+from tests.simulation.scenarios import scenario_of
 
+CHUNKS = (20, 100, 400)
+"""How many seeds are run at a time, fewer at first, since most bugs show early."""
 NAME_WIDTH = 36
 TEXT_WIDTH = 110
 LONGER_SECONDS = 3600.0
@@ -61,13 +65,22 @@ def hunt(mutant: Mutant, sound: Path, tree: Path, seeds: int) -> Finding:
 
 
 def _first_difference(mutant: Mutant, sound: Path, tree: Path, seeds: int) -> Finding:
-    start = 0
-    while found := _verdicts(tree, start, seeds, mutant.without, "--first", "--aim", ",".join(mutant.aims)):
-        start = found[0].seed + 1
-        usual = _verdicts(sound, found[0].seed, start, mutant.without)
-        if new := _new_breaches(found[0], usual[0] if usual else Verdict(found[0].seed, ())):
-            return Finding(mutant, found[0].seed, new)
-    return Finding(mutant)
+    wanted = iter([seed for seed in range(seeds) if _is_aimed_at(seed, mutant.aims)])
+    for size in chain(CHUNKS, repeat(CHUNKS[-1])):
+        chunk = list(islice(wanted, size))
+        if not chunk:
+            return Finding(mutant)
+        found = _verdicts(tree, chunk, mutant.without)
+        usual = {one.seed: one for one in _verdicts(sound, [one.seed for one in found], mutant.without)}
+        for verdict in found:
+            if new := _new_breaches(verdict, usual.get(verdict.seed, Verdict(verdict.seed, ()))):
+                return Finding(mutant, verdict.seed, new)
+    raise AssertionError("chunks never run out")
+
+
+def _is_aimed_at(seed: int, aims: tuple[str, ...]) -> bool:
+    """Tell whether a fault of the seed begins with one of the aims, or there are none."""
+    return not aims or any(str(fault).startswith(aims) for fault in scenario_of(seed).faults)
 
 
 def _new_breaches(verdict: Verdict, usual: Verdict) -> list[str]:
@@ -85,14 +98,16 @@ def _invariant(breach: str) -> str:
 
 def bad_seeds(tree: Path, seeds: int) -> list[int]:
     """Return the seeds that break an invariant in a tree."""
-    return [one.seed for one in _verdicts(tree, 0, seeds, frozenset())]
+    return [one.seed for one in _verdicts(tree, range(seeds), frozenset())]
 
 
-def _verdicts(tree: Path, start: int, stop: int, without: frozenset[str], *flags: str) -> list[Verdict]:
-    """Return the seeds that break an invariant. Raises RuntimeError when the tree cannot be run at all."""
+def _verdicts(tree: Path, seeds: Sequence[int], without: frozenset[str]) -> list[Verdict]:
+    """Return those seeds that break an invariant. Raises RuntimeError when the tree cannot be run at all."""
+    if not seeds:
+        return []
     command = [
-        *(sys.executable, "-m", "tests.mutants.seeds", str(start), str(stop), "--tree", str(tree)),
-        *("--without", ",".join(sorted(without)), *flags),
+        *(sys.executable, "-m", "tests.mutants.seeds", *map(str, seeds)),
+        *("--tree", str(tree), "--without", ",".join(sorted(without))),
     ]
     surroundings = {**os.environ, "PYTHONPATH": os.pathsep.join([str(tree / "functions"), str(tree)])}
     done = subprocess.run(command, cwd=tree, env=surroundings, capture_output=True, text=True, check=False)

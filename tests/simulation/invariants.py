@@ -32,8 +32,9 @@ def violations(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> list[
     runs = site.functions.truth.runs
     for run_id in runs.run_ids():
         row = runs.read(run_id, "run", "run") or {}
-        found += _ending(ledger, row)
-        found += _outlived(site, ledger, row)
+        if not _is_beyond_help(site, ledger, run_id):
+            found += _ending(ledger, row)
+            found += _outlived(site, ledger, row)
         found += _unnoticed(site, ledger, row)
         found += _success(site, ledger, row, scenario)
         found += _bill(site, ledger, row)
@@ -41,6 +42,15 @@ def violations(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> list[
     if not scenario.is_feasible and ledger.machines:
         found.append(f"infeasible: {len(ledger.machines)} machines were launched for a job that cannot work")
     return found
+
+
+def _is_beyond_help(site: SimulatedSite, ledger: Ledger, run_id: str) -> bool:
+    """Tell whether a machine of the run can be ended by nobody: termination is denied for ever, and it never booted.
+
+    Such a run stays open, for a person to see: it must not claim an end that has not come.
+    """
+    is_denied = any(fault.kind == "terminate_denied" and not fault.seconds for fault in site.plan.injected)
+    return is_denied and any(one.released_s is None and not one.said for one in ledger.of_run(run_id))
 
 
 def _forgeries(ledger: Ledger) -> Iterator[str]:
@@ -118,10 +128,11 @@ def excess_seconds(ledger: Ledger, row: dict[str, Any]) -> Iterator[tuple[Machin
 
 def _outlived(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
     pardon = pardon_seconds(site.plan.injected)
+    slow = sum(-fault.value for fault in site.plan.injected if fault.kind == "skew" and fault.value < 0)
     for one, excess in excess_seconds(ledger, row):
         end = ledger.now() if one.released_s is None else one.released_s
         could_end_itself = bool(one.said) or not pardon
-        if could_end_itself and end > max(one.deadline_s, one.launched_s) + DEADLINE_GRACE_SECONDS:
+        if could_end_itself and end > max(one.deadline_s, one.launched_s) + DEADLINE_GRACE_SECONDS + slow:
             yield f"deadline: {one.node_id} was there {end - one.deadline_s:.0f} s after its deadline"
         if one.launched_s > one.deadline_s:
             yield f"too late: {one.node_id} was launched after its deadline"

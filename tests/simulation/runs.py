@@ -35,6 +35,8 @@ class Outcome:
     faults: Sequence[Fault]
     statuses: Sequence[str]
     excess_seconds: Sequence[float]
+    keys: Sequence[str] = ()
+    """Every signing key that was given out, to be searched for where none may be."""
 
 
 def run_seed(seed: int, *, without: frozenset[str] = frozenset(), log: Callable[[str], None] | None = None) -> Outcome:
@@ -86,6 +88,14 @@ def _live(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> None:
     if left_seconds > 0:
         site.settle(left_seconds + 1)
         _settle(site, ledger)
+    if _has_stray_receipts(site, ledger):
+        site.settle(simulated.SWEEP_SECONDS + 1)
+
+
+def _has_stray_receipts(site: SimulatedSite, ledger: Ledger) -> bool:
+    """Tell whether a reporter that was struck left a receipt, which the next pass of the sweep is to remove."""
+    receipts = [key for _, key in ledger.objects if "/receipt-" in key]
+    return bool(site.plan.injected) and len(receipts) > len(list(site.functions.truth.runs.run_ids()))
 
 
 def _last_arrival(ledger: Ledger) -> float:
@@ -116,4 +126,5 @@ def _outcome(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> Outcome
         faults=tuple(site.plan.injected),
         statuses=[str(row["status"]) for row in rows],
         excess_seconds=[seconds for row in rows for _, seconds in excess_seconds(ledger, row)],
+        keys=ledger.keys,
     )

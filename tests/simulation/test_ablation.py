@@ -1,7 +1,6 @@
 """Each safety layer holds something back: without it, a certain fault breaks a rule that holds with it.
 
-`event_id` and `retry` are missing here: what they hold back, other layers hold back as well (the token's first answer
-counts; a function that failed fails the run, which is ended and reported).
+`event_id` is missing here: what it holds back, other layers hold back as well (a token takes its first answer only).
 """
 
 from __future__ import annotations

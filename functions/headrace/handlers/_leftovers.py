@@ -25,7 +25,16 @@ def clean(cloud: Cloud, row: RunRow) -> None:
     for node in read_nodes(cloud, row.run_id):
         change_node(cloud, node, {"key_deleted_at": to_text(cloud.clock.now())}, {"key_deleted_at": None})
     _delete_probe(cloud, row)
+    remove_stray_receipts(cloud, row)
     change_run(cloud, row.run_id, {"swept_at": to_text(cloud.clock.now())}, {"swept_at": None})
+
+
+def remove_stray_receipts(cloud: Cloud, row: RunRow) -> None:
+    """Delete every receipt but the one that the row names: a reporter may have died between its receipt and the row."""
+    bucket = cloud.settings.run_bucket
+    for found in cloud.objects.page(bucket, f"{row.prefix}receipt-").objects if row.report_key else ():
+        if found.key != row.report_key:
+            cloud.objects.delete(bucket, found.key)
 
 
 def _delete_node_objects(cloud: Cloud, row: RunRow) -> None:

@@ -12,6 +12,7 @@ from headrace.domain.receipt import Receipt
 from headrace.domain.receipts import Ending, write_receipt
 from headrace.domain.run import RunRow
 from headrace.handlers._files import read_job, read_model, read_plan, results_address, write_model
+from headrace.handlers._leftovers import remove_stray_receipts
 from headrace.handlers._rows import change_run, enter_phase, read_run
 from headrace.handlers._tally import tally
 from headrace.ports import Cloud
@@ -36,24 +37,19 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         "training_token": None,
     }
     if not change_run(cloud, run_id, end, {"ended_at": None}) and read_run(cloud, run_id).report_key != key:
-        cloud.objects.delete(cloud.settings.run_bucket, key)
         return _reported(cloud, run_id)
-    _remove_unfinished(cloud, row, key)
+    remove_stray_receipts(cloud, row.model_copy(update={"report_key": key}))
     cloud.bus.put(SOURCE, f"Run {receipt.status.title()}", {"run_id": run_id, "report_key": key})
     return _answer(receipt)
 
 
-def _remove_unfinished(cloud: Cloud, row: RunRow, key: str) -> None:
-    """Remove what a reporter left that died between its receipt and the row: a run has one receipt."""
-    bucket = cloud.settings.run_bucket
-    for other in cloud.objects.page(bucket, f"{row.prefix}receipt-").objects:
-        if other.key != key:
-            cloud.objects.delete(bucket, other.key)
-
-
 def _reported(cloud: Cloud, run_id: str) -> dict[str, Any]:
-    """Two may report at once; the row names the receipt of the one that came first."""
+    """Two may report at once; the row names the receipt of the one that came first, and no other stays.
+
+    One that came second may have died before it removed its own, so whoever asks again removes it.
+    """
     row = read_run(cloud, run_id)
+    remove_stray_receipts(cloud, row)
     return _answer(read_model(cloud, row, str(row.report_key).removeprefix(row.prefix), Receipt))
 
 
