@@ -131,7 +131,7 @@ def test_a_refused_event_is_noted_and_not_tried_again(scripted: Scripted) -> Non
 
     scripted.steps["OnAgentEvent"] = refuses
     scripted.deliveries.deliver(dict(AGENT_EVENT))
-    wait_until(lambda: "refused event 1: the signature" in scripted.log("job-1"))
+    wait_until(lambda: "refused event 1: the signature" in scripted.log("site"))
     assert scripted.calls["OnAgentEvent"] == 1
 
 

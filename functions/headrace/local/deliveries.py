@@ -95,8 +95,8 @@ class Deliveries:
             try:
                 return await self._loop.run_in_executor(self._pool, handler(target), event, self._cloud())
             except EventRefused as refusal:
-                # The same event would be refused again.
-                self._journal.write(run_id_of(event), f"refused event {event['id']}: {refusal}")
+                # The same event would be refused again; which run it is about is only what its sender claims.
+                self._journal.write(None, f"refused event {event['id']}: {refusal}")
                 return None
             except Exception as error:
                 self._journal.failure(run_id_of(event), f"{target} for event {event['id']}", error)
