@@ -17,11 +17,12 @@ def receipts(site: SimulatedSite) -> list[str]:
     return [one.key for one in site.objects.page(SETTINGS.run_bucket, f"{only_run(site).prefix}receipt").objects]
 
 
-def as_before_the_report(site: SimulatedSite) -> dict[str, object]:
+def as_before_the_report(site: SimulatedSite, results_checked_at: str | None = None) -> dict[str, object]:
     """Run the small job, take its end off the row, and return the request that reports it."""
     site.run(job())
     row = only_run(site)
-    site.cloud.runs.update(row.run_id, "run", "run", {"ended_at": None, "report_key": None, "status": "RUNNING"}, {})
+    before = {"ended_at": None, "report_key": None, "status": "RUNNING", "results_checked_at": results_checked_at}
+    site.cloud.runs.update(row.run_id, "run", "run", before, {})
     return {"run_id": row.run_id, "failure": FAILURE}
 
 
@@ -33,6 +34,13 @@ def test_what_a_reporter_left_that_died_before_the_row_named_it_is_removed() -> 
         assert receipts(site) == [only_run(site).report_key]
         assert left != only_run(site).report_key
         assert receipt_of(site).status == "FAILED"
+
+
+def test_a_run_whose_results_were_checked_is_a_success_however_it_was_ended_after_that() -> None:
+    with simulated_site() as site:
+        request = as_before_the_report(site, results_checked_at="2026-12-01T00:00:00Z")
+        assert report_run.step(request, site.cloud)["status"] == "SUCCEEDED"
+        assert (receipt_of(site).status, receipt_of(site).reason) == ("SUCCEEDED", None)
 
 
 def test_of_two_that_report_at_once_the_first_counts_and_the_other_leaves_nothing() -> None:

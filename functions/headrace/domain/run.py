@@ -51,6 +51,8 @@ class RunRow(Contract):
     dataset_bytes: Bytes = 0
     results_files: int = 0
     results_bytes: Bytes = 0
+    results_checked_at: str | None = None
+    """When every result of the manifests had been found in S3; from then on the run is a success, however it ends."""
     budget_usd: float | None = None
     max_seconds: float | None = None
     """How long the training may last; the run as a whole has until `deadline_at`."""

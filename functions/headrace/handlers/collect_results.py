@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.domain.errors import ObjectMissing, ResultsIncomplete
+from headrace.domain.instants import to_text
 from headrace.domain.model import Contract
 from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
 from headrace.handlers._files import read_model
@@ -80,5 +81,7 @@ def _finish(cloud: Cloud, run_id: str, cursor: Cursor, manifests: list[ResultsMa
             f"the manifests claim {claimed[0]} files and {claimed[1]} bytes; "
             f"their parts hold {cursor.files} and {cursor.bytes}"
         )
-    change_run(cloud, run_id, {"results_files": cursor.files, "results_bytes": cursor.bytes})
+    checked_at = to_text(cloud.clock.now())
+    found = {"results_files": cursor.files, "results_bytes": cursor.bytes, "results_checked_at": checked_at}
+    change_run(cloud, run_id, found)
     return cursor.model_copy(update={"is_done": True})

@@ -7,7 +7,6 @@ from typing import Any
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
-from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from headrace.domain.run import RunRow
 from headrace.handlers._files import read_job, read_model, results_address, write_model
@@ -17,7 +16,7 @@ from headrace.ports import Cloud
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Write the plan beside the run; return the kind of storage and where results live until they are in S3.
+    """Write the plan beside the run; return the kind of storage.
 
     Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses.
     """
@@ -29,7 +28,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
     chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
     write_model(cloud, row, "plan.json", chosen)
-    return {"storage": chosen.chosen.storage, "results_on_compute": _results_live_on_compute(chosen)}
+    return {"storage": chosen.chosen.storage}
 
 
 def _refuse_mirrors(job: JobSpec) -> None:
@@ -50,7 +49,3 @@ def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
         ) from None
     except ObjectMissing:
         raise DestinationDenied(f"results: the bucket {bucket!r} does not exist; create it, or name another") from None
-
-
-def _results_live_on_compute(chosen: Plan) -> bool:
-    return not any(volume.kind == "scratch" and volume.held_by == "storage" for volume in chosen.chosen.volumes)

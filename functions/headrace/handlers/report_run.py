@@ -26,7 +26,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if read_run(cloud, run_id).ended_at:
         return _reported(cloud, run_id)
     row = enter_phase(cloud, run_id, "ended")
-    receipt = _receipt(cloud, row, request["failure"])
+    receipt = _receipt(cloud, row, None if row.results_checked_at else request["failure"])
     key = write_model(cloud, row, f"receipt-{cloud.entropy.token_hex(4)}.json", receipt)
     end = {
         "status": receipt.status,
