@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import json
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
@@ -24,38 +23,33 @@ _FROM_TEXT: tuple[type[BaseModel], ...] = (
 )
 _FROM_ITEM: tuple[type[BaseModel], ...] = (NodeRow, RunRow)
 _KEPT_MAX = 20_000
-RARELY = (100_000, 5, 5)
-"""Garbage collector thresholds: a run is one big cycle, which is to be freed after a few runs."""
+RARELY = (10_000, 5, 5)
+"""Garbage collector thresholds: a run is one big cycle, best freed after a few runs, when it is still in the cache."""
 
 
 class Item(dict[str, Any]):
-    """An item of the run table that still knows its text, by which its model is found again."""
+    """A version of an item of the run table, or a copy of its outermost level that knows which version it is of."""
 
-    text: str = ""
+    __slots__ = ("model", "version")
+
+    version: Item
+    model: BaseModel | None
+    """What the version was found to be when it was first read as a model."""
 
 
 class RememberingRuns(MemoryRuns):
-    """The run table, of which each text is parsed once; what is read is a copy of the outermost level."""
+    """The run table, of which each version of a row is checked once; what is read is a copy of the outermost level."""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self._parsed: dict[str, dict[str, Any]] = {}
+    def _kept(self, item: dict[str, Any]) -> Item:
+        kept = Item(item)
+        kept.model = None
+        return kept
 
-    def read(self, run_id: str, kind: str, name: str) -> dict[str, Any] | None:
-        text = self._texts.get(run_id, {}).get(kind, {}).get(name)
-        return None if text is None else self._item(text)
-
-    def items(self, run_id: str, kind: str) -> tuple[dict[str, Any], ...]:
-        texts = self._texts.get(run_id, {}).get(kind, {})
-        return tuple(self._item(texts[name]) for name in sorted(texts))
-
-    def _item(self, text: str) -> Item:
-        parsed = self._parsed.get(text)
-        if parsed is None:
-            parsed = self._parsed[text] = json.loads(text)
-        item = Item(parsed)
-        item.text = text
-        return item
+    def _copied(self, item: dict[str, Any]) -> Item:
+        assert isinstance(item, Item)
+        copy = Item(item)
+        copy.version = item
+        return copy
 
 
 @contextmanager
@@ -65,7 +59,7 @@ def parsed_once() -> Iterator[None]:
     for model in _FROM_TEXT:
         model.model_validate_json = _by_text(model, kept)  # type: ignore[method-assign]
     for model in _FROM_ITEM:
-        model.model_validate = _by_item(model, kept)  # type: ignore[method-assign]
+        model.model_validate = _by_item(model)  # type: ignore[method-assign]
     thresholds = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:
@@ -92,18 +86,14 @@ def _by_text(model: type[BaseModel], kept: dict[Any, Any]) -> Any:
     return validated
 
 
-def _by_item(model: type[BaseModel], kept: dict[Any, Any]) -> Any:
+def _by_item(model: type[BaseModel]) -> Any:
     validate = model.model_validate
 
     def validated(item: Mapping[str, Any]) -> Any:
-        text = getattr(item, "text", None)
-        if text is None:
+        if not isinstance(item, Item):
             return validate(item)
-        found = kept.get((model, text))
-        if found is None:
-            if len(kept) > _KEPT_MAX:
-                kept.clear()
-            found = kept[model, text] = validate(item)
-        return found
+        if item.version.model is None:
+            item.version.model = validate(item)
+        return item.version.model
 
     return validated

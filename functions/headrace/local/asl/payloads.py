@@ -11,11 +11,28 @@ from headrace.local.asl.limits import PAYLOAD_BYTES
 Json = Any
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
+_TEXT = frozenset({str})
+_PLAIN = frozenset({str, int, bool, type(None)})
 
 
 def encode(value: Json) -> str:
     """Return compact JSON text. Raises ValueError or TypeError for what is no JSON."""
     return _ENCODER.encode(value)
+
+
+def read_back(value: Json) -> Json:
+    """Return the value as it would read back from its text, sharing nothing that can be changed.
+
+    Raises what `encode` raises. Simulations copy by the million, so what is plain JSON already makes no text.
+    """
+    kind = type(value)
+    if kind in _PLAIN:
+        return value
+    if kind is dict and _TEXT.issuperset(map(type, value)):
+        return {name: inner if type(inner) in _PLAIN else read_back(inner) for name, inner in value.items()}
+    if kind is list or kind is tuple:
+        return [inner if type(inner) in _PLAIN else read_back(inner) for inner in value]
+    return json.loads(encode(value))
 
 
 def size_bytes(text: str) -> int:

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import hashlib
-import json
 from collections.abc import Iterator, Mapping
 
 from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.local.asl.payloads import read_back
 from headrace.local.simulated.watcher import Watcher
 from headrace.ports import Json, ObjectInfo, ObjectPage
 
@@ -64,43 +64,55 @@ def _info(key: str, body: bytes) -> ObjectInfo:
 
 
 class MemoryRuns:
-    """The Runs port in a dictionary; items are kept as JSON text, so nobody shares one by accident."""
+    """The Runs port in a dictionary; what is written and what is read are copies, so nobody shares one by accident."""
 
     def __init__(self) -> None:
-        self._texts: dict[str, dict[str, dict[str, str]]] = {}
+        self._items: dict[str, dict[str, dict[str, dict[str, Json]]]] = {}
 
     def insert(self, run_id: str, kind: str, name: str, item: Mapping[str, Json]) -> bool:
         """Write a new item; return False when the key is taken."""
-        texts = self._texts.setdefault(run_id, {}).setdefault(kind, {})
-        if name in texts:
+        items = self._items.setdefault(run_id, {}).setdefault(kind, {})
+        if name in items:
             return False
-        texts[name] = json.dumps(item)
+        items[name] = self._kept(read_back(item))
         return True
 
     def read(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
         """Return a copy of the item, or None."""
-        text = self._texts.get(run_id, {}).get(kind, {}).get(name)
-        return None if text is None else json.loads(text)
+        item = self._find(run_id, kind, name)
+        return None if item is None else self._copied(item)
 
     def update(
         self, run_id: str, kind: str, name: str, changes: Mapping[str, Json], expecting: Mapping[str, Json]
     ) -> bool:
         """Set fields if the item exists and has the expected ones."""
-        item = self.read(run_id, kind, name)
+        item = self._find(run_id, kind, name)
         if item is None or any(item.get(field) != value for field, value in expecting.items()):
             return False
-        self._texts[run_id][kind][name] = json.dumps({**item, **changes})
+        self._items[run_id][kind][name] = self._kept({**item, **read_back(changes)})
         return True
 
     def delete(self, run_id: str, kind: str, name: str) -> None:
         """Remove the item if it is there."""
-        self._texts.get(run_id, {}).get(kind, {}).pop(name, None)
+        self._items.get(run_id, {}).get(kind, {}).pop(name, None)
 
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return copies of every item of the kind, ordered by name."""
-        texts = self._texts.get(run_id, {}).get(kind, {})
-        return tuple(json.loads(texts[name]) for name in sorted(texts))
+        items = self._items.get(run_id, {}).get(kind, {})
+        return tuple(self._copied(items[name]) for name in sorted(items))
 
     def run_ids(self) -> Iterator[str]:
         """Yield the ids that have a run row, newest first."""
-        return (run_id for run_id in reversed(list(self._texts)) if "run" in self._texts[run_id])
+        return (run_id for run_id in reversed(list(self._items)) if "run" in self._items[run_id])
+
+    def _find(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
+        return self._items.get(run_id, {}).get(kind, {}).get(name)
+
+    def _kept(self, item: dict[str, Json]) -> dict[str, Json]:
+        """Return what stands in the table for a new version of an item, which nothing changes from now on."""
+        return item
+
+    def _copied(self, item: dict[str, Json]) -> dict[str, Json]:
+        """Return what a reader is given of an item."""
+        copy: dict[str, Json] = read_back(item)
+        return copy
