@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from functools import lru_cache
 
 
+@lru_cache(maxsize=1024)
 def to_text(instant: datetime) -> str:
     """Return `2026-11-30T01:48:00.000Z`, in milliseconds."""
     return instant.astimezone(UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")
 
 
+@lru_cache(maxsize=1024)
 def from_text(text: str) -> datetime:
     """Return the instant that `to_text` wrote.
 

@@ -7,7 +7,7 @@ import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.domain.errors import HeadraceError
-from headrace.local.event_entries import check_call, entry_fault, envelope
+from headrace.local.event_entries import check_call, detail_of, entry_fault, envelope
 from headrace.ports import Clock, Entropy, Json
 
 BUS_NAME = "headrace"
@@ -46,9 +46,10 @@ class LocalBus:
             )
 
     def _accept_one(self, entry: Mapping[str, Json]) -> dict[str, Json]:
-        fault = entry_fault(entry, BUS_NAME)
+        detail = detail_of(entry)
+        fault = entry_fault(entry, detail, BUS_NAME)
         if fault is not None:
             return {"ErrorCode": fault[0], "ErrorMessage": fault[1]}
         event_id = str(uuid.UUID(self._entropy.token_hex(16)))
-        self._deliver(envelope(entry, event_id, self._clock.now()))
+        self._deliver(envelope(entry, detail, event_id, self._clock.now()))
         return {"EventId": event_id}

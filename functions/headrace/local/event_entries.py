@@ -36,8 +36,17 @@ def check_call(entries: Json) -> Sequence[Mapping[str, Json]]:
     return entries
 
 
-def entry_fault(entry: Mapping[str, Json], bus: str) -> tuple[str, str] | None:
-    """Return the ErrorCode and ErrorMessage of an entry that is refused alone, or None."""
+def detail_of(entry: Mapping[str, Json]) -> dict[str, Json] | None:
+    """Return the detail of an entry when it is the text of a JSON object, else None."""
+    try:
+        detail = json.loads(entry["Detail"])
+    except (KeyError, TypeError, ValueError, RecursionError):
+        return None
+    return detail if isinstance(detail, dict) else None
+
+
+def entry_fault(entry: Mapping[str, Json], detail: dict[str, Json] | None, bus: str) -> tuple[str, str] | None:
+    """Return the ErrorCode and ErrorMessage of an entry that is refused alone, or None; `detail` is its `detail_of`."""
     source, detail_type = entry.get("Source"), entry.get("DetailType")
     if not isinstance(source, str) or not source:
         return "InvalidArgument", "Source is not a text of at least one character"
@@ -47,10 +56,12 @@ def entry_fault(entry: Mapping[str, Json], bus: str) -> tuple[str, str] | None:
         return "InvalidArgument", f"DetailType is not a text of 1 to {MAX_DETAIL_TYPE_CHARACTERS} characters"
     if str(entry.get("EventBusName", bus)).rpartition("/")[2] != bus:
         return "InvalidArgument", f"there is no event bus {entry['EventBusName']!r}; there is {bus!r}"
-    return None if _detail(entry) is not None else ("MalformedDetail", "Detail is malformed.")
+    return None if detail is not None else ("MalformedDetail", "Detail is malformed.")
 
 
-def envelope(entry: Mapping[str, Json], event_id: str, now: datetime) -> dict[str, Json]:
+def envelope(
+    entry: Mapping[str, Json], detail: dict[str, Json] | None, event_id: str, now: datetime
+) -> dict[str, Json]:
     """Return the event that a rule's target receives for an entry without fault."""
     return {
         "version": "0",
@@ -61,17 +72,8 @@ def envelope(entry: Mapping[str, Json], event_id: str, now: datetime) -> dict[st
         "time": to_text(now),
         "region": REGION,
         "resources": list(entry.get("Resources", ())),
-        "detail": _detail(entry),
+        "detail": detail,
     }
-
-
-def _detail(entry: Mapping[str, Json]) -> dict[str, Json] | None:
-    """Return the detail when it is the text of a JSON object."""
-    try:
-        detail = json.loads(entry["Detail"])
-    except (KeyError, TypeError, ValueError, RecursionError):
-        return None
-    return detail if isinstance(detail, dict) else None
 
 
 def _size_bytes(entry: Mapping[str, Json]) -> int:
