@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import datetime
 from functools import lru_cache
-from typing import Any
+from typing import Any, NamedTuple
 
 import jlens
 
@@ -27,8 +27,7 @@ class BadExpression(ValueError):
     """Text between `{%` and `%}` is not JSONata that Step Functions takes."""
 
 
-@dataclass(frozen=True, slots=True)
-class Scope:
+class Scope(NamedTuple):
     """What an expression sees: `states` is the reserved `$states`, `variables` are the assigned ones."""
 
     states: Mapping[str, Json]
@@ -126,7 +125,7 @@ def _follow(path: tuple[str, ...], scope: Scope) -> Json:
     Nearly every expression of a machine is such a path, and a simulation evaluates them by the
     million; a way through an array, a number with a fraction and absence are left to the engine.
     """
-    value: Json = {"states": scope.states}.get(path[0], scope.variables.get(path[0], _NOT_PLAIN))
+    value: Json = scope.states if path[0] == "states" else scope.variables.get(path[0], _NOT_PLAIN)
     for name in path[1:]:
         if not isinstance(value, dict) or name not in value:
             return _NOT_PLAIN

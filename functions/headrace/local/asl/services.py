@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Mapping
+from functools import cache
 from typing import Any
 
 from headrace.local.asl.api_errors import (
@@ -17,7 +18,7 @@ from headrace.local.asl.arns import REGION, machine_arn
 from headrace.local.asl.definition import INVOKE_AND_WAIT, PUT_EVENTS, START_EXECUTION, Task
 from headrace.local.asl.engine import Engine
 from headrace.local.asl.errors import RUNTIME, TASK_FAILED, StateFailure, lambda_failure
-from headrace.local.asl.payloads import check_size, encode, encode_payload
+from headrace.local.asl.payloads import check_size, encode, encode_payload, read_back
 from headrace.local.asl.record import Execution
 from headrace.local.asl.reports import sync_result
 from headrace.local.asl.tokens import Waiting
@@ -34,8 +35,7 @@ class Attempt:
         self._execution = execution
         self._task = task
         self._waiting = waiting
-        service, action = task.resource.removeprefix("arn:aws:states:::").split(":", 1)
-        self._names = {"resourceType": service, "resource": action}
+        self._names = _names_of(task.resource)
 
     async def run(
         self, arguments: Mapping[str, Json], limit_seconds: float, heartbeat_seconds: float | None
@@ -78,8 +78,7 @@ class Attempt:
 
     async def _invoke(self, arguments: Mapping[str, Json]) -> str:
         function = _last_part(arguments.get("FunctionName"), ":function:")
-        payload = json.loads(encode(arguments.get("Payload", {})))
-        call = self._engine.call(function, payload)
+        call = self._engine.call(function, read_back(arguments.get("Payload", {})))
         await self._first_of(call)
         try:
             result = await asyncio.shield(call)
@@ -164,7 +163,13 @@ class Attempt:
         self._record(kind, error=failure.error, **({} if failure.cause is None else {"cause": failure.cause}))
 
     def _record(self, kind: str, **details: Json) -> None:
-        self._execution.history.add(kind, {**self._names, **details})
+        self._execution.history.add(kind, details, names=self._names)
+
+
+@cache
+def _names_of(resource: str) -> Mapping[str, str]:
+    service, action = resource.removeprefix("arn:aws:states:::").split(":", 1)
+    return {"resourceType": service, "resource": action}
 
 
 def _last_part(value: Json, separator: str) -> str:

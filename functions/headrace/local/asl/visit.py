@@ -115,4 +115,4 @@ class Visit:
 
     def _record(self, suffix: str, details: Mapping[str, Json]) -> int:
         kind = f"{type(self.state).__name__}State{suffix}"
-        return self.execution.history.add(kind, {"name": self.state.name, **details}, f"state{suffix}")
+        return self.execution.history.add(kind, details, f"state{suffix}", {"name": self.state.name})
