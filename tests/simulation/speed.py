@@ -1,14 +1,15 @@
-"""Makes simulated runs cheaper without changing what they do: texts parsed before are not parsed again."""
+"""Makes simulated runs cheaper without changing what they do: what was parsed or planned before is not again."""
 
 from __future__ import annotations
 
 import gc
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any
 
 from pydantic import BaseModel
 
+from headrace.domain import planner
 from headrace.domain.dataset import DatasetPart, DatasetSummary
 from headrace.domain.job import JobSpec
 from headrace.domain.nodeconfig import Identity, Lease, NodeConfig
@@ -16,6 +17,7 @@ from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
 from headrace.domain.results import ResultsManifest, ResultsPart
 from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers import plan_layout
 from headrace.local.simulated.memory import MemoryRuns
 
 _FROM_TEXT: tuple[type[BaseModel], ...] = (
@@ -54,18 +56,23 @@ class RememberingRuns(MemoryRuns):
 
 @contextmanager
 def parsed_once() -> Iterator[None]:
-    """Within, frozen models are kept by the text they were made of, and garbage is looked for seldom."""
+    """Within, frozen models are kept by the text, the item or the models they were made of.
+
+    Garbage is looked for seldom.
+    """
     kept: dict[Any, Any] = {}
     for model in _FROM_TEXT:
         model.model_validate_json = _by_text(model, kept)  # type: ignore[method-assign]
     for model in _FROM_ITEM:
         model.model_validate = _by_item(model)  # type: ignore[method-assign]
+    plan_layout.plan = _by_identity(planner.plan)  # type: ignore[attr-defined]  # what the handler imported
     thresholds = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:
         yield
     finally:
         gc.set_threshold(*thresholds)
+        plan_layout.plan = planner.plan  # type: ignore[attr-defined]  # the same
         for model in _FROM_TEXT:
             del model.model_validate_json
         for model in _FROM_ITEM:
@@ -84,6 +91,19 @@ def _by_text(model: type[BaseModel], kept: dict[Any, Any]) -> Any:
         return found
 
     return validated
+
+
+def _by_identity(make: Callable[..., Any]) -> Any:
+    """Return a function that makes one thing of the same frozen models, which it keeps, so that none takes their id."""
+    kept: dict[tuple[int, ...], tuple[Any, Any]] = {}
+
+    def made(*given: Any) -> Any:
+        key = tuple(map(id, given))
+        if key not in kept:
+            kept[key] = (given, make(*given))
+        return kept[key][1]
+
+    return made
 
 
 def _by_item(model: type[BaseModel]) -> Any:

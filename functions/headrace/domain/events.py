@@ -11,6 +11,7 @@ from typing import Annotated, Any, Literal
 from pydantic import BeforeValidator, Field
 
 from headrace.domain.model import Contract, NodeId, RunId
+from headrace.domain.names import name_uuid
 
 SOURCE = "headrace.agent"
 EVENT_NAMESPACE = uuid.uuid5(uuid.NAMESPACE_OID, "headrace.agent/event/v1")
@@ -59,7 +60,7 @@ class EventDetail(Contract):
 
 def event_id(run_id: str, attempt: int, node_id: str, sequence: int, detail_type: str) -> str:
     """Return the id that this event has however often it is sent."""
-    return str(uuid.uuid5(EVENT_NAMESPACE, f"{run_id}/{attempt}/{node_id}/{sequence}/{detail_type}"))
+    return name_uuid(EVENT_NAMESPACE, f"{run_id}/{attempt}/{node_id}/{sequence}/{detail_type}")
 
 
 def signature(detail_type: str, detail: dict[str, Any], key: bytes) -> str:

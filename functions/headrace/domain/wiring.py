@@ -5,6 +5,7 @@ from __future__ import annotations
 import uuid
 from collections.abc import Iterable, Sequence
 
+from headrace.domain.names import name_uuid
 from headrace.domain.nodeconfig import ExportConfig, ImportConfig, NodeConfig, VolumeConfig
 from headrace.domain.plan import FleetPlan, Plan, Role, VolumePlan
 from headrace.domain.run import NodeRow
@@ -15,7 +16,7 @@ NVME_SERVICE_PORT = 4420
 
 def stable_uuid(*parts: object) -> str:
     """Return the same UUID for the same parts, so that a repeated configuration finds what it made before."""
-    return str(uuid.uuid5(uuid.NAMESPACE_OID, "/".join(str(part) for part in parts)))
+    return name_uuid(uuid.NAMESPACE_OID, "/".join(map(str, parts)))
 
 
 def host_nqn(run_id: str, role: Role, index: int) -> str:

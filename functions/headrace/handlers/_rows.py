@@ -18,10 +18,14 @@ def read_run(cloud: Cloud, run_id: str) -> RunRow:
 
     Raises UnknownRun when there is none.
     """
+    return RunRow.model_validate(_read_item(cloud, run_id))
+
+
+def _read_item(cloud: Cloud, run_id: str) -> dict[str, Any]:
     item = cloud.runs.read(run_id, "run", "run")
     if item is None:
         raise UnknownRun(f"no run is called {run_id!r}")
-    return RunRow.model_validate(item)
+    return item
 
 
 def read_standing_run(cloud: Cloud, run_id: str) -> RunRow:
@@ -43,10 +47,10 @@ def change_run(cloud: Cloud, run_id: str, changes: dict[str, Any], expecting: di
 def enter_phase(cloud: Cloud, run_id: str, phase: PhaseName) -> RunRow:
     """Note that the run enters the phase now, unless it is in it already; return the row."""
     for _ in range(ATTEMPTS):
-        row = read_run(cloud, run_id)
-        if row.phases and row.phases[-1].name == phase:
-            return row
-        old = [mark.model_dump() for mark in row.phases]
+        item = _read_item(cloud, run_id)
+        old = item["phases"]
+        if old and old[-1]["name"] == phase:
+            return RunRow.model_validate(item)
         new = [*old, PhaseMark(name=phase, at=to_text(cloud.clock.now())).model_dump()]
         if change_run(cloud, run_id, {"phases": new}, {"phases": old}):
             return read_run(cloud, run_id)

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import json
-import uuid
 from collections.abc import Callable, Mapping, Sequence
 
 from headrace.domain.errors import HeadraceError
+from headrace.domain.names import uuid_text
 from headrace.local.event_entries import check_call, detail_of, entry_fault, envelope
 from headrace.ports import Clock, Entropy, Json
 
@@ -50,6 +50,6 @@ class LocalBus:
         fault = entry_fault(entry, detail, BUS_NAME)
         if fault is not None:
             return {"ErrorCode": fault[0], "ErrorMessage": fault[1]}
-        event_id = str(uuid.UUID(self._entropy.token_hex(16)))
+        event_id = uuid_text(self._entropy.token_hex(16))
         self._deliver(envelope(entry, detail, event_id, self._clock.now()))
         return {"EventId": event_id}

@@ -1,0 +1,20 @@
+"""Identifiers that follow from names are those of the standard library."""
+
+from __future__ import annotations
+
+import uuid
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from headrace.domain.names import name_uuid, uuid_text
+
+
+@given(namespace=st.uuids(), name=st.text(st.characters(exclude_categories=["Cs"])))
+def test_a_name_gives_the_uuid_of_version_5(namespace: uuid.UUID, name: str) -> None:
+    assert name_uuid(namespace, name) == str(uuid.uuid5(namespace, name))
+
+
+@given(one=st.uuids())
+def test_digits_are_written_as_a_uuid(one: uuid.UUID) -> None:
+    assert uuid_text(one.hex) == str(one)
