@@ -22,7 +22,16 @@ ALLOWED: dict[str, set[str]] = {
     "handlers": STDLIB | {"pydantic", "headrace.domain", "headrace.ports", "headrace.handlers"},
     "aws": STDLIB | {"pydantic", "boto3", "botocore", "headrace.domain", "headrace.ports", "headrace.aws"},
     "local": STDLIB
-    | {"pydantic", "yaml", "jlens", "headrace.domain", "headrace.ports", "headrace.handlers", "headrace.local"}
+    | {
+        "pydantic",
+        "pydantic_core",
+        "yaml",
+        "jlens",
+        "headrace.domain",
+        "headrace.ports",
+        "headrace.handlers",
+        "headrace.local",
+    }
     | {"headrace.aws.objects"},
     "cli": STDLIB | {"click", "rich", "pydantic", "headrace"},
     "client": STDLIB | {"pydantic", "headrace"},

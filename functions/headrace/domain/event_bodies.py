@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from typing import Annotated, Any
 
-from pydantic import Field, TypeAdapter
+from pydantic import Field
 
 from headrace.domain.model import Bytes, Contract
 
@@ -121,13 +122,10 @@ BODIES: dict[str, type[Contract]] = {
 }
 
 
-_ANY_BODY = TypeAdapter(dict[str, Any])
-
-
 def parse_body(detail_type: str, body: dict[str, Any]) -> Contract:
     """Return the body as its model; nothing is converted, so that what was signed is what is meant.
 
     Raises pydantic.ValidationError when it does not fit, KeyError for an unknown detail-type.
     """
     # As JSON, where an array may be a tuple even when nothing else is converted.
-    return BODIES[detail_type].model_validate_json(_ANY_BODY.dump_json(body), strict=True)
+    return BODIES[detail_type].model_validate_json(json.dumps(body), strict=True)

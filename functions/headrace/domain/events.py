@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import hmac
 import json
 import uuid
@@ -70,7 +69,7 @@ def signature(detail_type: str, detail: dict[str, Any], key: bytes) -> str:
     """
     signed = {name: value for name, value in detail.items() if name != "hmac"}
     text = detail_type + "\n" + json.dumps(signed, sort_keys=True, separators=(",", ":"), ensure_ascii=True)
-    return hmac.digest(key, text.encode(), hashlib.sha256).hex()
+    return hmac.digest(key, text.encode(), "sha256").hex()
 
 
 def is_signed_by(detail_type: str, detail: dict[str, Any], key: bytes) -> bool:

@@ -81,5 +81,5 @@ def _size_bytes(entry: Mapping[str, Json]) -> int:
 
     Source: docs.aws.amazon.com/eventbridge/latest/userguide/eb-putevent-size.html.
     """
-    texts = [entry.get(name) for name in ("Source", "DetailType", "Detail")] + list(entry.get("Resources") or ())
-    return 14 * ("Time" in entry) + sum(len(text.encode()) for text in texts if isinstance(text, str))
+    texts = (entry.get("Source"), entry.get("DetailType"), entry.get("Detail"), *(entry.get("Resources") or ()))
+    return 14 * ("Time" in entry) + sum([len(text.encode()) for text in texts if isinstance(text, str)])

@@ -88,22 +88,22 @@ class LoopClock:
     """The time of a loop: virtual on a simulated loop, the machine's on any other."""
 
     def __init__(self, loop: asyncio.AbstractEventLoop) -> None:
-        self._loop = loop
+        self._simulated = loop if isinstance(loop, SimulatedLoop) else None
         self._last = (-1.0, datetime.min.replace(tzinfo=UTC))
 
     def now(self) -> datetime:
         """Return the current instant, in UTC and aware of it."""
-        if not isinstance(self._loop, SimulatedLoop):
+        if self._simulated is None:
             return datetime.now(UTC)
-        elapsed = self._loop.time()
+        elapsed = self._simulated.time()
         # Virtual time stands still while callbacks run, and simulations ask for it at every step.
         if self._last[0] != elapsed:
-            self._last = (elapsed, self._loop.start + timedelta(seconds=elapsed))
+            self._last = (elapsed, self._simulated.start + timedelta(seconds=elapsed))
         return self._last[1]
 
     def monotonic(self) -> float:
         """Return seconds that never run backwards, of no fixed origin."""
-        return self._loop.time() if isinstance(self._loop, SimulatedLoop) else time.monotonic()
+        return time.monotonic() if self._simulated is None else self._simulated.time()
 
 
 def simulated_loop(start: datetime) -> SimulatedLoop:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from pydantic_core import to_json
+
 from headrace.local.asl.errors import DATA_LIMIT, StateFailure
 from headrace.local.asl.limits import PAYLOAD_BYTES
 
@@ -18,6 +20,14 @@ _PLAIN = frozenset({str, int, bool, type(None)})
 def encode(value: Json) -> str:
     """Return compact JSON text. Raises ValueError or TypeError for what is no JSON."""
     return _ENCODER.encode(value)
+
+
+def text_of(value: Json) -> str:
+    """Return compact JSON text of what is known to be JSON, at a fraction of the cost of `encode`."""
+    try:
+        return to_json(value).decode()
+    except ValueError:  # half of a surrogate pair, which is JSON and no UTF-8
+        return encode(value)
 
 
 def read_back(value: Json) -> Json:
@@ -41,11 +51,11 @@ def size_bytes(text: str) -> int:
 
 
 def encode_payload(value: Json, what: str) -> str:
-    """Return the JSON text of a payload; `what` begins the cause, as in "The state 'A' returned a result".
+    """Return the text of a JSON payload; `what` begins the cause, as in "The state 'A' returned a result".
 
     Raises StateFailure(States.DataLimitExceeded) above 262,144 bytes.
     """
-    text = encode(value)
+    text = text_of(value)
     check_size(text, what)
     return text
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 from collections.abc import Mapping
 from functools import cache
 from typing import Any
@@ -18,7 +17,7 @@ from headrace.local.asl.arns import REGION, machine_arn
 from headrace.local.asl.definition import INVOKE_AND_WAIT, PUT_EVENTS, START_EXECUTION, Task
 from headrace.local.asl.engine import Engine
 from headrace.local.asl.errors import RUNTIME, TASK_FAILED, StateFailure, lambda_failure
-from headrace.local.asl.payloads import check_size, encode, encode_payload, read_back
+from headrace.local.asl.payloads import check_size, encode, encode_payload, read_back, text_of
 from headrace.local.asl.record import Execution
 from headrace.local.asl.reports import sync_result
 from headrace.local.asl.tokens import Waiting
@@ -44,16 +43,16 @@ class Attempt:
         self._schedule(arguments, limit_seconds, heartbeat_seconds)
         try:
             async with asyncio.timeout(limit_seconds):
-                text = await self._call(arguments)
-            self._measure(text)
+                result = await self._call(arguments)
+            self._measure(result.text)
         except TimeoutError:
             self._record("TaskTimedOut", error="States.Timeout")
             raise StateFailure("States.Timeout") from None
         except StateFailure as failure:
             self._record_failure(failure)
             raise
-        self._record("TaskSucceeded", output=text, outputDetails={"truncated": False})
-        return Payload(json.loads(text), text)
+        self._record("TaskSucceeded", output=result.text, outputDetails={"truncated": False})
+        return result
 
     def _schedule(self, arguments: Mapping[str, Json], timeout: float, heartbeat: float | None) -> None:
         text = encode_payload(arguments, f"The state/task '{self._task.resource}' was given arguments")
@@ -64,8 +63,7 @@ class Attempt:
         if self._waiting is not None and heartbeat is not None:
             self._waiting.expect_heartbeats(heartbeat)
 
-    async def _call(self, arguments: Mapping[str, Json]) -> str:
-        """Return the result as JSON text."""
+    async def _call(self, arguments: Mapping[str, Json]) -> Payload:
         if self._task.resource == START_EXECUTION:
             return await self._start_execution(arguments)
         if self._task.resource == PUT_EVENTS:
@@ -73,10 +71,10 @@ class Attempt:
         result = await self._invoke(arguments)
         if self._task.resource != INVOKE_AND_WAIT:
             return result
-        self._submitted(result)
+        self._submitted(result.text)
         return await self._answer()
 
-    async def _invoke(self, arguments: Mapping[str, Json]) -> str:
+    async def _invoke(self, arguments: Mapping[str, Json]) -> Payload:
         function = _last_part(arguments.get("FunctionName"), ":function:")
         call = self._engine.call(function, read_back(arguments.get("Payload", {})))
         await self._first_of(call)
@@ -84,7 +82,9 @@ class Attempt:
             result = await asyncio.shield(call)
         except Exception as error:
             raise lambda_failure(error, self._engine.new_id()) from error
-        return f'{{"ExecutedVersion":"$LATEST","Payload":{_marshalled(result)},"StatusCode":200}}'
+        answer = _marshalled(result)
+        text = f'{{"ExecutedVersion":"$LATEST","Payload":{answer.text},"StatusCode":200}}'
+        return Payload({"ExecutedVersion": "$LATEST", "Payload": answer.value, "StatusCode": 200}, text)
 
     async def _first_of(self, call: asyncio.Future[Json]) -> None:
         """Wait for the function, or for a failure that the token brings before the function returned."""
@@ -94,17 +94,17 @@ class Attempt:
         if self._waiting.answer.done() and isinstance(self._waiting.answer.result(), StateFailure):
             raise self._waiting.answer.result()
 
-    async def _answer(self) -> str:
+    async def _answer(self) -> Payload:
         assert self._waiting is not None  # noqa: S101 - only a waiting task gets here
         answer = await self._waiting.answer
         if isinstance(answer, StateFailure):
             raise answer
-        return encode(answer)
+        return Payload(read_back(answer), text_of(answer))
 
-    async def _start_execution(self, arguments: Mapping[str, Json]) -> str:
+    async def _start_execution(self, arguments: Mapping[str, Json]) -> Payload:
         child = self._start_child(arguments)
         started = round(child.started_at.timestamp() * 1000)
-        self._submitted(encode({"ExecutionArn": child.arn, "StartDate": started}))
+        self._submitted(text_of({"ExecutionArn": child.arn, "StartDate": started}))
         try:
             await child.closed.wait()
         finally:
@@ -115,10 +115,11 @@ class Attempt:
                 f"The Task state in AWS Step Functions execution [{self._execution.arn}] which was managing "
                 "this resource was aborted",
             )
-        result = encode(sync_result(child))
+        result = sync_result(child)
+        text = text_of(result)
         if child.status != "SUCCEEDED":
-            raise StateFailure(TASK_FAILED, result)
-        return result
+            raise StateFailure(TASK_FAILED, text)
+        return Payload(read_back(result), text)
 
     def _start_child(self, arguments: Mapping[str, Json]) -> Execution:
         machine = _last_part(arguments.get("StateMachineArn"), ":stateMachine:")
@@ -129,7 +130,7 @@ class Attempt:
             cause = f"{error} (Service: AWSStepFunctions; Status Code: 400; Error Code: {name})"
             raise StateFailure(f"StepFunctions.{name}Exception", cause) from error
 
-    async def _put_events(self, arguments: Mapping[str, Json]) -> str:
+    async def _put_events(self, arguments: Mapping[str, Json]) -> Payload:
         entries = arguments.get("Entries")
         if not isinstance(entries, list) or not all(isinstance(entry, dict) for entry in entries):
             raise StateFailure(RUNTIME, "The argument Entries must be a list of objects")
@@ -179,9 +180,9 @@ def _last_part(value: Json, separator: str) -> str:
     return value.rsplit(separator, 1)[-1]
 
 
-def _marshalled(result: Json) -> str:
-    """Return the result as the JSON that crosses the network."""
+def _marshalled(result: Json) -> Payload:
+    """Return the result as it crosses the network."""
     try:
-        return encode(result)
+        return Payload(read_back(result), encode(result))
     except (TypeError, ValueError) as error:
         raise StateFailure("Runtime.MarshalError", f"Unable to marshal response: {error}") from error

@@ -6,7 +6,7 @@ import asyncio
 
 from headrace.local.asl.definition import INVOKE_AND_WAIT, Task
 from headrace.local.asl.errors import StateFailure
-from headrace.local.asl.payloads import encode
+from headrace.local.asl.payloads import text_of
 from headrace.local.asl.retry import Attempts
 from headrace.local.asl.services import Attempt
 from headrace.local.asl.tokens import Waiting
@@ -52,5 +52,5 @@ def _caught(visit: Visit, task: Task, failure: StateFailure) -> Step:
     for catcher in task.catch:
         if failure.matches(catcher.errors):
             output = failure.output()
-            return visit.leave(catcher.outcome, catcher.target, Payload(output, encode(output)), errorOutput=output)
+            return visit.leave(catcher.outcome, catcher.target, Payload(output, text_of(output)), errorOutput=output)
     raise failure

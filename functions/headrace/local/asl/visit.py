@@ -12,7 +12,7 @@ from headrace.local.asl.errors import DATA_LIMIT, QUERY, StateFailure
 from headrace.local.asl.expressions import Expression, Scope
 from headrace.local.asl.history import timestamp
 from headrace.local.asl.limits import ALL_VARIABLES_BYTES, LONGEST_SECONDS, VARIABLE_BYTES
-from headrace.local.asl.payloads import encode, encode_payload, size_bytes
+from headrace.local.asl.payloads import encode_payload, size_bytes, text_of
 from headrace.local.asl.record import Execution
 
 Json = Any
@@ -104,7 +104,7 @@ class Visit:
         return Payload(output, encode_payload(output, f"The state/task '{self.state.name}' returned a result"))
 
     def _assign(self, assigned: dict[str, Json]) -> dict[str, str]:
-        texts = {name: encode(value) for name, value in assigned.items()}
+        texts = {name: text_of(value) for name, value in assigned.items()}
         sizes = {name: size_bytes(text) for name, text in texts.items()}
         total = sum((self.execution.variable_bytes | sizes).values())
         if sum(sizes.values()) > VARIABLE_BYTES or total > ALL_VARIABLES_BYTES:

@@ -10,6 +10,8 @@ from headrace.local.asl.payloads import read_back
 from headrace.local.simulated.watcher import Watcher
 from headrace.ports import Json, ObjectInfo, ObjectPage
 
+_NOTHING: Mapping[str, dict[str, Json]] = {}
+
 
 class MemoryObjects:
     """The Objects port in a dictionary; `denied_buckets` answer 403 to everything."""
@@ -67,11 +69,11 @@ class MemoryRuns:
     """The Runs port in a dictionary; what is written and what is read are copies, so nobody shares one by accident."""
 
     def __init__(self) -> None:
-        self._items: dict[str, dict[str, dict[str, dict[str, Json]]]] = {}
+        self._items: dict[tuple[str, str], dict[str, dict[str, Json]]] = {}
 
     def insert(self, run_id: str, kind: str, name: str, item: Mapping[str, Json]) -> bool:
         """Write a new item; return False when the key is taken."""
-        items = self._items.setdefault(run_id, {}).setdefault(kind, {})
+        items = self._items.setdefault((run_id, kind), {})
         if name in items:
             return False
         items[name] = self._kept(read_back(item))
@@ -79,34 +81,31 @@ class MemoryRuns:
 
     def read(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
         """Return a copy of the item, or None."""
-        item = self._find(run_id, kind, name)
+        item = self._items.get((run_id, kind), _NOTHING).get(name)
         return None if item is None else self._copied(item)
 
     def update(
         self, run_id: str, kind: str, name: str, changes: Mapping[str, Json], expecting: Mapping[str, Json]
     ) -> bool:
         """Set fields if the item exists and has the expected ones."""
-        item = self._find(run_id, kind, name)
+        item = self._items.get((run_id, kind), _NOTHING).get(name)
         if item is None or any(item.get(field) != value for field, value in expecting.items()):
             return False
-        self._items[run_id][kind][name] = self._kept({**item, **read_back(changes)})
+        self._items[run_id, kind][name] = self._kept({**item, **read_back(changes)})
         return True
 
     def delete(self, run_id: str, kind: str, name: str) -> None:
         """Remove the item if it is there."""
-        self._items.get(run_id, {}).get(kind, {}).pop(name, None)
+        self._items.get((run_id, kind), {}).pop(name, None)
 
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return copies of every item of the kind, ordered by name."""
-        items = self._items.get(run_id, {}).get(kind, {})
+        items = self._items.get((run_id, kind), _NOTHING)
         return tuple(self._copied(items[name]) for name in sorted(items))
 
     def run_ids(self) -> Iterator[str]:
         """Yield the ids that have a run row, newest first."""
-        return (run_id for run_id in reversed(list(self._items)) if "run" in self._items[run_id])
-
-    def _find(self, run_id: str, kind: str, name: str) -> dict[str, Json] | None:
-        return self._items.get(run_id, {}).get(kind, {}).get(name)
+        return (run_id for run_id, kind in reversed(list(self._items)) if kind == "run")
 
     def _kept(self, item: dict[str, Json]) -> dict[str, Json]:
         """Return what stands in the table for a new version of an item, which nothing changes from now on."""

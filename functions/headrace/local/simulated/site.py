@@ -10,6 +10,8 @@ from functools import partial
 from random import Random
 from typing import Any
 
+from pydantic_core import to_json
+
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.local.asl.definition import Machine as MachineDefinition
 from headrace.local.asl.engine import Invoke
@@ -240,7 +242,12 @@ class SimulatedSite:
     def _send(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:
         self.events.append((detail["node_id"], detail_type))
         self.watcher.said(detail["node_id"], detail_type)
-        entry = {"Source": source, "DetailType": detail_type, "Detail": json.dumps(detail), "EventBusName": "headrace"}
+        entry = {
+            "Source": source,
+            "DetailType": detail_type,
+            "Detail": to_json(detail).decode(),
+            "EventBusName": "headrace",
+        }
         self.bus.accept([entry])
 
     def _deliver(self, envelope: dict[str, Json]) -> None:
