@@ -7,6 +7,8 @@ from collections.abc import Iterator, Sequence
 from decimal import Decimal
 from typing import Any
 
+from pydantic_core import to_json
+
 from headrace.local.simulated.fault_plan import Fault
 from headrace.local.simulated.site import SimulatedSite
 from tests.simulation.ledger import Ledger, MachineRecord
@@ -81,8 +83,8 @@ def _secrets(site: SimulatedSite, ledger: Ledger) -> Iterator[str]:
     """Yield every signing key that stands in a row, a timeline or an event."""
     runs = site.functions.truth.runs
     kinds = ("run", "node", "event", "command", "pointer")
-    rows = repr([runs.items(run_id, kind) for run_id in runs.run_ids() for kind in kinds])
-    said = repr(ledger.timeline) + repr(ledger.envelopes)
+    rows = to_json([runs.items(run_id, kind) for run_id in runs.run_ids() for kind in kinds]).decode()
+    said = to_json([ledger.timeline, ledger.envelopes]).decode()
     yield from (f"secret: a key is in a row: {key[:6]}..." for key in ledger.keys if key in rows)
     yield from (f"secret: a key is in an event or log: {key[:6]}..." for key in ledger.keys if key in said)
 

@@ -11,7 +11,8 @@ import json
 import random
 from collections.abc import Callable, Mapping
 from typing import Any
-from uuid import UUID
+
+from headrace.domain.names import versioned_uuid
 
 Json = Any
 ADDED_FUNCTIONS = frozenset({"hash", "parse", "partition", "random", "range", "uuid"})
@@ -20,7 +21,7 @@ _HASHES = {"MD5": "md5", "SHA-1": "sha1", "SHA-256": "sha256", "SHA-384": "sha38
 
 def uuid4(source: random.Random) -> str:
     """Return a version 4 UUID drawn from `source`."""
-    return str(UUID(int=source.getrandbits(128), version=4))
+    return versioned_uuid(f"{source.getrandbits(128):032x}", 4)
 
 
 def partition(items: list[Json], size: int) -> list[list[Json]]:

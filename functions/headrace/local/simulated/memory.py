@@ -101,7 +101,7 @@ class MemoryRuns:
     def items(self, run_id: str, kind: str) -> tuple[dict[str, Json], ...]:
         """Return copies of every item of the kind, ordered by name."""
         items = self._items.get((run_id, kind), _NOTHING)
-        return tuple(self._copied(items[name]) for name in sorted(items))
+        return tuple([self._copied(items[name]) for name in sorted(items)])
 
     def run_ids(self) -> Iterator[str]:
         """Yield the ids that have a run row, newest first."""
