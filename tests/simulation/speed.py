@@ -5,7 +5,7 @@ from __future__ import annotations
 import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, NoReturn
 
 from pydantic import BaseModel
 
@@ -29,29 +29,30 @@ RARELY = (10_000, 5, 5)
 """Garbage collector thresholds: a run is one big cycle, best freed after a few runs, when it is still in the cache."""
 
 
+def _refuse(*_what: Any, **_more: Any) -> NoReturn:
+    raise TypeError("what was read from the run table belongs to the table here; copy it before changing it")
+
+
 class Item(dict[str, Any]):
-    """A version of an item of the run table, or a copy of its outermost level that knows which version it is of."""
+    """A version of an item of the run table, which nothing changes; `model` is what it was found to be when checked."""
 
-    __slots__ = ("model", "version")
+    __slots__ = ("model",)
 
-    version: Item
     model: BaseModel | None
-    """What the version was found to be when it was first read as a model."""
+    __setitem__ = __delitem__ = __ior__ = _refuse
+    clear = pop = popitem = setdefault = update = _refuse
 
 
 class RememberingRuns(MemoryRuns):
-    """The run table, of which each version of a row is checked once; what is read is a copy of the outermost level."""
+    """The run table, of which each version of a row is checked once; readers are given the version itself."""
 
     def _kept(self, item: dict[str, Any]) -> Item:
         kept = Item(item)
         kept.model = None
         return kept
 
-    def _copied(self, item: dict[str, Any]) -> Item:
-        assert isinstance(item, Item)
-        copy = Item(item)
-        copy.version = item
-        return copy
+    def _copied(self, item: dict[str, Any]) -> dict[str, Any]:
+        return item
 
 
 @contextmanager
@@ -112,8 +113,8 @@ def _by_item(model: type[BaseModel]) -> Any:
     def validated(item: Mapping[str, Any]) -> Any:
         if not isinstance(item, Item):
             return validate(item)
-        if item.version.model is None:
-            item.version.model = validate(item)
-        return item.version.model
+        if item.model is None:
+            item.model = validate(item)
+        return item.model
 
     return validated

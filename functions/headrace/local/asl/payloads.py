@@ -14,7 +14,7 @@ Json = Any
 
 _ENCODER = json.JSONEncoder(ensure_ascii=False, separators=(",", ":"), allow_nan=False)
 _TEXT = frozenset({str})
-_PLAIN = frozenset({str, int, bool, type(None)})
+_PLAIN = frozenset({str, int, float, bool, type(None)})
 
 
 def encode(value: Json) -> str:
@@ -33,7 +33,8 @@ def text_of(value: Json) -> str:
 def read_back(value: Json) -> Json:
     """Return the value as it would read back from its text, sharing nothing that can be changed.
 
-    Raises what `encode` raises. Simulations copy by the million, so what is plain JSON already makes no text.
+    Simulations copy by the million, so what is plain JSON already makes no text. Raises what `encode` raises for the
+    rest.
     """
     kind = type(value)
     if kind in _PLAIN:
