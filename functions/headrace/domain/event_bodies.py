@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from typing import Annotated, Any
 
 from pydantic import Field
 
 from headrace.domain.model import Bytes, Contract
+from headrace.domain.wire import write_json
 
 ShortText = Annotated[str, Field(max_length=1024)]
 Count = Annotated[int, Field(ge=0, le=10**15)]
@@ -128,4 +128,4 @@ def parse_body(detail_type: str, body: dict[str, Any]) -> Contract:
     Raises pydantic.ValidationError when it does not fit, KeyError for an unknown detail-type.
     """
     # As JSON, where an array may be a tuple even when nothing else is converted.
-    return BODIES[detail_type].model_validate_json(json.dumps(body), strict=True)
+    return BODIES[detail_type].model_validate_json(write_json(body), strict=True)

@@ -13,6 +13,7 @@ from headrace.domain.events import MAX_EVENT_BYTES, SOURCE, DetailType, EventDet
 from headrace.domain.lifecycle import TELEMETRY, changes_for
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow, RunRow
+from headrace.domain.wire import is_within
 from headrace.handlers._files import read_model
 from headrace.handlers._lease import renew_lease
 from headrace.handlers._rows import ATTEMPTS, change_node, read_node, read_run
@@ -41,8 +42,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
 def _parse(request: dict[str, Any], detail_type: str) -> EventDetail:
     if request.get("source") != SOURCE or detail_type not in get_args(DetailType):
         raise EventRefused(f"not an event of an agent: source {request.get('source')!r}, type {detail_type!r}")
-    size_bytes = len(json.dumps(request.get("detail")))
-    if size_bytes > MAX_EVENT_BYTES:
+    if not is_within(request.get("detail"), MAX_EVENT_BYTES):
+        size_bytes = len(json.dumps(request.get("detail")))
         raise EventRefused(f"the detail has {size_bytes} bytes, more than {MAX_EVENT_BYTES}")
     try:
         detail = EventDetail.model_validate(request.get("detail"), strict=True)

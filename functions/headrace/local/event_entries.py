@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
 from headrace.domain.instants import to_text
+from headrace.domain.wire import read_json
 from headrace.ports import Json
 
 MAX_ENTRIES = 10
@@ -39,7 +39,7 @@ def check_call(entries: Json) -> Sequence[Mapping[str, Json]]:
 def detail_of(entry: Mapping[str, Json]) -> dict[str, Json] | None:
     """Return the detail of an entry when it is the text of a JSON object, else None."""
     try:
-        detail = json.loads(entry["Detail"])
+        detail = read_json(entry["Detail"])
     except (KeyError, TypeError, ValueError, RecursionError):
         return None
     return detail if isinstance(detail, dict) else None
