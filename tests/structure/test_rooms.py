@@ -20,7 +20,9 @@ ALLOWED: dict[str, set[str]] = {
     "domain": PURE_STDLIB | {"pydantic", "pydantic_core", "yaml", "headrace.domain"},
     "ports.py": STDLIB | {"headrace.domain"},
     "handlers": STDLIB | {"pydantic", "headrace.domain", "headrace.ports", "headrace.handlers"},
-    "aws": STDLIB | {"pydantic", "boto3", "botocore", "headrace.domain", "headrace.ports", "headrace.aws"},
+    "aws": STDLIB
+    | {"boto3", "botocore", "headrace.domain", "headrace.ports", "headrace.aws"}
+    | {f"mypy_boto3_{one}" for one in ("dynamodb", "ec2", "events", "service_quotas", "ssm", "stepfunctions")},
     "local": STDLIB
     | {"pydantic", "yaml", "jlens", "headrace.domain", "headrace.ports", "headrace.handlers", "headrace.local"}
     | {"headrace.aws.objects"},

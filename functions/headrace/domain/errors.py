@@ -80,7 +80,7 @@ class ObjectMissing(HeadraceError):
 
 
 class AccessDenied(HeadraceError):
-    """Object storage answered 403 for a bucket or key."""
+    """A policy forbids what was asked: object storage answered 403, or EC2 refused to launch or terminate."""
 
 
 class UnknownRun(HeadraceError):

@@ -49,7 +49,8 @@ def _failure(row: NodeRow, node: Node | None, is_online: bool, now: datetime, bo
     if row.state == "failed":
         return row.failure or "failed"
     if node and node.life in ("stopping", "terminated"):
-        return f"the machine is {node.life} before it was ready"
+        because = f" ({node.ended_because})" if node.ended_because else ""
+        return f"the machine is {node.life} before it was ready{because}"
     age = now - from_text(row.launched_at)
     if not is_online and age > timedelta(seconds=boot_timeout_seconds):
         return f"not ready {age.total_seconds():.0f} s after its launch (allowed: {boot_timeout_seconds} s)"

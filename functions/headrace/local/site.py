@@ -13,6 +13,7 @@ from typing import Any, Self
 from headrace.aws.objects import S3Objects
 from headrace.domain.errors import HeadraceError, UnknownRun
 from headrace.domain.run import RunRow
+from headrace.domain.settings import Settings
 from headrace.local.bus import LocalBus
 from headrace.local.control_plane import ControlPlane
 from headrace.local.denied import DenyingObjects
@@ -30,7 +31,7 @@ from headrace.local.s3_folders import is_bucket_name
 from headrace.local.settings import REGION, child_environment, local_settings, node_environment
 from headrace.local.store import LocalRuns
 from headrace.local.system import SystemClock, SystemEntropy
-from headrace.ports import Cloud, Objects, Settings
+from headrace.ports import Cloud, Objects
 
 CLOSING_SECONDS = 120.0
 

@@ -11,6 +11,7 @@ from random import Random
 from typing import Any
 
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.settings import Settings
 from headrace.local.asl.definition import Machine as MachineDefinition
 from headrace.local.asl.engine import Invoke
 from headrace.local.bus import LocalBus
@@ -34,7 +35,7 @@ from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.simulated.port_faults import generic_effects
 from headrace.local.simulated.watcher import Watcher
 from headrace.local.simulated.worlds import machine_world, plane_world
-from headrace.ports import Cloud, Json, Settings
+from headrace.ports import Cloud, Json
 
 SWEEP_SECONDS = 120.0
 START = datetime(2026, 1, 1, tzinfo=UTC)
