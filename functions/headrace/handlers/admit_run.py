@@ -10,6 +10,7 @@ from headrace.domain.job import JobSpec
 from headrace.domain.job_text import job_from_mapping, parse_job
 from headrace.domain.run import PhaseMark, RunRow
 from headrace.domain.triggers import Trigger, parse_trigger, refuse_loop, run_id_for
+from headrace.handlers._entry import entry
 from headrace.handlers._files import write_model
 from headrace.handlers._rows import read_run
 from headrace.handlers.on_execution_status import pointer_id
@@ -34,6 +35,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         cloud.runs.insert(pointer_id(row.execution_arn), "pointer", "run", {"run_id": row.run_id})
         write_model(cloud, row, "job.json", job)
     return {"run_id": row.run_id, "is_duplicate": is_duplicate, "limits": _limits(cloud, job)}
+
+
+handler = entry(step)
 
 
 def _job(trigger: Trigger, cloud: Cloud) -> JobSpec:

@@ -8,6 +8,7 @@ from typing import Any, Literal
 from headrace.domain.instants import from_text
 from headrace.domain.lifecycle import standing
 from headrace.domain.run import NodeRow
+from headrace.handlers._entry import entry
 from headrace.handlers._fencing import are_fenced
 from headrace.handlers._rows import change_node, read_nodes
 from headrace.ports import Cloud, Node
@@ -26,6 +27,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if verdict == "ready" and not are_fenced(cloud, [node for node in rows if node.released_at], listed):
         verdict = "waiting"
     return {"verdict": verdict}
+
+
+handler = entry(step)
 
 
 def _overall(verdicts: list[Verdict]) -> Verdict:

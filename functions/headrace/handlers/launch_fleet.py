@@ -12,6 +12,7 @@ from headrace.domain.nodeconfig import Identity
 from headrace.domain.plan import FleetPlan, Plan, Role
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import missing_indexes
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
@@ -45,6 +46,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         _undo_if_tombstoned(cloud, run_id, result.nodes)
         _require_all(fleet, len(places), result)
     return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
+
+
+handler = entry(step)
 
 
 def _require_time(cloud: Cloud, row: RunRow) -> None:

@@ -13,6 +13,7 @@ from headrace.domain.events import MAX_EVENT_BYTES, SOURCE, DetailType, EventDet
 from headrace.domain.lifecycle import TELEMETRY, changes_for
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_model
 from headrace.handlers._lease import renew_lease
 from headrace.handlers._rows import ATTEMPTS, change_node, read_node, read_run
@@ -36,6 +37,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if detail_type != "Node Leaving":
         renew_lease(cloud, run, node)
     return {"applied": True}
+
+
+handler = entry(step)
 
 
 def _parse(request: dict[str, Any], detail_type: str) -> EventDetail:

@@ -10,6 +10,7 @@ from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from headrace.domain.run import RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._rows import enter_phase, read_standing_run
@@ -30,6 +31,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
     write_model(cloud, row, "plan.json", chosen)
     return {"storage": chosen.chosen.storage, "results_on_compute": _results_live_on_compute(chosen)}
+
+
+handler = entry(step)
 
 
 def _refuse_mirrors(job: JobSpec) -> None:

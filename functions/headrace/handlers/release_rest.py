@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.domain.instants import to_text
 from headrace.domain.nodeconfig import NODE_OBJECTS
+from headrace.handlers._entry import entry
 from headrace.handlers._rows import change_node, read_nodes, read_run
 from headrace.ports import Cloud
 
@@ -19,3 +20,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
             cloud.objects.delete(cloud.settings.run_bucket, f"{row.prefix}nodes/{node.node_id}/{name}")
         change_node(cloud, node, {"key_deleted_at": to_text(cloud.clock.now())})
     return {"deleted": len(nodes)}
+
+
+handler = entry(step)
