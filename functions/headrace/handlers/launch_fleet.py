@@ -13,7 +13,7 @@ from headrace.domain.plan import FleetPlan, Plan, Role
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import missing_indexes
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_plan, write_model
+from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
 from headrace.ports import Beside, Cloud, LaunchRequest, LaunchResult, Node
@@ -99,7 +99,7 @@ def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable
 
 def _give_identity(cloud: Cloud, row: RunRow, node: Node, attempt: int) -> None:
     """Write the signing key once: a machine may have read it already."""
-    name = f"nodes/{node.node_id}/identity.json"
+    name = node_file(cloud, node.node_id, "identity.json")
     try:
         cloud.objects.head(cloud.settings.run_bucket, row.prefix + name)
     except ObjectMissing:

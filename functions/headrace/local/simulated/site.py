@@ -210,6 +210,7 @@ class SimulatedSite:
     def _boot(self, machine: Machine) -> None:
         agent = SimulatedAgent(machine, self.objects, self._settings.run_bucket, self.loop, self._send)
         agent.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
+        agent.folder_prefix = self._settings.node_folder_prefix
         machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent
         agent.is_leased = self._has_lease
