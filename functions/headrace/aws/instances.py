@@ -26,7 +26,7 @@ LIVES: dict[str, NodeLife] = {
     "terminated": "terminated",
 }
 ROLES: dict[str, Role] = {"storage": "storage", "compute": "compute"}
-_WHEN = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) GMT\)")
+_WHEN = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)")
 
 
 def describe(client: EC2Client, tags: dict[str, str]) -> Iterator[InstanceTypeDef]:
