@@ -9,6 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.plan import Role
+from headrace.domain.preflight import Findings
 from headrace.domain.settings import Settings
 
 Json = Any
@@ -89,10 +90,7 @@ class Fleets(Protocol):
         ...
 
     def terminate(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Ask for termination of each; idempotent. Return the ids accepted, unknown ids left out.
-
-        Raises AccessDenied when a policy forbids it.
-        """
+        """Ask for termination of each; idempotent. Return ids accepted, unknown ones left out. Raises AccessDenied."""
         ...
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
@@ -252,6 +250,22 @@ class Prices(Protocol):
         ...
 
 
+class Checks(Protocol):
+    """Asking, before money is spent, whether it would be spent in vain."""
+
+    def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
+        """Return how these quotas stand, and what else would make the launches fail."""
+        ...
+
+    def try_launches(self, requests: Sequence[LaunchRequest]) -> tuple[str, ...]:
+        """Ask for each launch without carrying it out. Return what policies refuse, in words."""
+        ...
+
+    def try_terminate(self, node_ids: Sequence[str]) -> str | None:
+        """Ask for the end of machines without carrying it out. Return why a policy refuses it, or None."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -282,3 +296,4 @@ class Cloud:
     clock: Clock
     entropy: Entropy
     settings: Settings
+    checks: Checks

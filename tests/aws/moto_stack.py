@@ -25,7 +25,6 @@ STACK = "headrace"
 RUN_BUCKET = "headrace-runs"
 MACHINES = f"arn:aws:states:{REGION}:{ACCOUNT}:stateMachine:{STACK}-"
 ROLE_ID = "AROAEXAMPLEEXAMPLE"
-IMAGE = "ami-0123456789abcdef0"
 
 
 @dataclass(frozen=True)
@@ -101,10 +100,11 @@ def deploy(clients: Clients) -> None:
             }
         ],
     )
+    image_id = clients.ec2.register_image(Name="nodes", Architecture="x86_64", RootDeviceName="/dev/sda1")["ImageId"]
     for role in ("storage", "compute"):
         for arch in ("arm64", "x86_64"):
             clients.ec2.create_launch_template(
-                LaunchTemplateName=f"{STACK}-{role}-{arch}", LaunchTemplateData={"ImageId": IMAGE}
+                LaunchTemplateName=f"{STACK}-{role}-{arch}", LaunchTemplateData={"ImageId": image_id}
             )
 
 

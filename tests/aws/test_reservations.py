@@ -37,6 +37,14 @@ def describe(stubber: Any, **more: Any) -> None:
     stubber.add_response("describe_capacity_reservations", answer, {"CapacityReservationIds": [ID]})
 
 
+def tell_template(stubber: Any, *interfaces: dict[str, Any]) -> None:
+    """Tell the newest version of the template, whose interfaces RunInstances wants repeated with their subnet."""
+    data = {"ImageId": "ami-1", "NetworkInterfaces": list(interfaces)}
+    asked_for = {"LaunchTemplateName": "headrace-compute-x86_64", "Versions": ["$Latest"], "ResolveAlias": True}
+    answer = {"LaunchTemplateVersions": [{"LaunchTemplateData": data}]}
+    stubber.add_response("describe_launch_template_versions", answer, asked_for)
+
+
 @contextmanager
 def asked(**more: Any) -> Iterator[tuple[Any, Any]]:
     with recorded("ec2") as (client, stubber):
@@ -51,11 +59,12 @@ def asked(**more: Any) -> Iterator[tuple[Any, Any]]:
 )
 def test_machines_are_launched_into_the_reservation(kind: str, market: dict[str, Any]) -> None:
     with asked(ReservationType=kind) as (fleets, stubber):
+        tell_template(stubber, {"DeviceIndex": 0, "Groups": ["sg-1"], "Description": "dropped"})
         expected = {
             "ClientToken": token_of(REQUEST, "us-east-1b", 0),
             "LaunchTemplate": {"LaunchTemplateName": "headrace-compute-x86_64", "Version": "$Latest"},
             "InstanceType": "i4i.large",
-            "SubnetId": "subnet-b",
+            "NetworkInterfaces": [{"DeviceIndex": 0, "Groups": ["sg-1"], "SubnetId": "subnet-b"}],
             "MinCount": 2,
             "MaxCount": 2,
             "CapacityReservationSpecification": {"CapacityReservationTarget": {"CapacityReservationId": ID}},
@@ -92,6 +101,7 @@ def test_a_reservation_away_from_the_storage_is_no_use() -> None:
 
 def test_a_shortage_inside_the_reservation_is_told() -> None:
     with asked() as (fleets, stubber):
+        tell_template(stubber)
         stubber.add_client_error("run_instances", "ReservationCapacityExceeded", "taken meanwhile")
         (fault,) = fleets.launch(REQUEST).faults
     assert (fault.meaning, fault.message) == ("capacity", "ReservationCapacityExceeded: taken meanwhile")

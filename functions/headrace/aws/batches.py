@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Literal, cast
 from headrace.aws.places import Place
 from headrace.aws.reservations import Reservation
 from headrace.aws.tags import RUN, STACK, instance_tags, specification
+from headrace.domain.plan import Role
 from headrace.ports import LaunchRequest
 
 if TYPE_CHECKING:
@@ -82,22 +83,25 @@ class Launcher:
 
         CreateFleet cannot name a reservation: its overrides have no such field, only a template does.
         """
-        template = self._template(request, reservation.instance_type)
-        call: RunInstancesRequestTypeDef = {
-            "ClientToken": token_of(request, place.zone, number),
-            "LaunchTemplate": {"LaunchTemplateName": template, "Version": "$Latest"},
-            "InstanceType": cast("InstanceTypeType", reservation.instance_type),
-            "SubnetId": place.subnet_id,
-            "MinCount": size,
-            "MaxCount": size,
-            "CapacityReservationSpecification": {
-                "CapacityReservationTarget": {"CapacityReservationId": reservation.reservation_id}
-            },
-            "TagSpecifications": self._machine_tags(request),
+        call = self.plain_call(request, place, size)
+        call["ClientToken"] = token_of(request, place.zone, number)
+        call["CapacityReservationSpecification"] = {
+            "CapacityReservationTarget": {"CapacityReservationId": reservation.reservation_id}
         }
         if reservation.kind == "capacity-block":
             call["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
         return call
+
+    def plain_call(self, request: LaunchRequest, place: Place, size: int) -> RunInstancesRequestTypeDef:
+        """Return the arguments of RunInstances for machines of the place's best type."""
+        instance_type = place.instance_types[0]
+        return {
+            "LaunchTemplate": {"LaunchTemplateName": self.template(request.role, instance_type), "Version": "$Latest"},
+            "InstanceType": cast("InstanceTypeType", instance_type),
+            "MinCount": size,
+            "MaxCount": size,
+            "TagSpecifications": self._machine_tags(request),
+        }
 
     def _machine_tags(self, request: LaunchRequest) -> list[TagSpecificationTypeDef]:
         tags = instance_tags(self.stack, request)
@@ -106,7 +110,7 @@ class Launcher:
     def _configs(self, request: LaunchRequest, place: Place) -> list[FleetLaunchTemplateConfigRequestTypeDef]:
         overrides: dict[str, list[FleetLaunchTemplateOverridesRequestTypeDef]] = {}
         for rank, one in enumerate(place.instance_types):
-            overrides.setdefault(self._template(request, one), []).append(
+            overrides.setdefault(self.template(request.role, one), []).append(
                 {"InstanceType": cast("InstanceTypeType", one), "SubnetId": place.subnet_id, "Priority": float(rank)}
             )
         return [
@@ -114,5 +118,6 @@ class Launcher:
             for name, ranked in overrides.items()
         ]
 
-    def _template(self, request: LaunchRequest, instance_type: str) -> str:
-        return f"{self.stack}-{request.role}-{self.arch_of(instance_type)}"
+    def template(self, role: Role, instance_type: str) -> str:
+        """Return the name of the launch template for machines of that role and type."""
+        return f"{self.stack}-{role}-{self.arch_of(instance_type)}"

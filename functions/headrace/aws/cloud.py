@@ -9,6 +9,7 @@ import boto3
 
 from headrace.aws.batches import Launcher
 from headrace.aws.bus import AwsBus
+from headrace.aws.checks import AwsChecks
 from headrace.aws.clients import Clients
 from headrace.aws.executions import AwsExecutions
 from headrace.aws.fleets import AwsFleets
@@ -45,4 +46,5 @@ def make_cloud(stack: StackSettings, clients: Clients) -> Cloud:
         clock=clock,
         entropy=SystemEntropy(),
         settings=run_settings(stack),
+        checks=AwsChecks(clients.ec2, clients.quotas, launcher, stack.subnets),
     )

@@ -13,6 +13,7 @@ from headrace.aws.instances import describe, to_node
 from headrace.aws.places import Place, nowhere, places_for, read_offers, require_region
 from headrace.aws.reservations import Reservation, fault_of, read_reservation
 from headrace.aws.tags import ATTEMPT, ROLE, RUN, STACK
+from headrace.aws.templates import newest, put_into
 from headrace.aws.termination import terminate
 from headrace.ports import Clock, LaunchFault, LaunchRequest, LaunchResult, Node
 
@@ -135,9 +136,11 @@ class AwsFleets:
         return call
 
     def _reserved_call(self, request: LaunchRequest, place: Place, reservation: Reservation) -> Call:
+        template = newest(self._client, self._launcher.template(request.role, reservation.instance_type))
+
         def call(number: int, size: int) -> Answer:
             arguments = self._launcher.reserved_call(request, place, number, size, reservation)
-            came = self._client.run_instances(**arguments)["Instances"]
+            came = self._client.run_instances(**put_into(arguments, place.subnet_id, template))["Instances"]
             return Answer(tuple((one["InstanceId"], str(one["InstanceType"])) for one in came), ())
 
         return call

@@ -15,8 +15,9 @@ from headrace.domain.wiring import missing_indexes
 from headrace.handlers._entry import entry
 from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
+from headrace.handlers._requests import first_requests, launch_request
 from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
-from headrace.ports import Beside, Cloud, LaunchRequest, LaunchResult, Node
+from headrace.ports import Cloud, LaunchResult, Node
 
 HMAC_KEY_BYTES = 32
 
@@ -38,12 +39,14 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     nodes = read_nodes(cloud, run_id)
     places = missing_indexes(fleet, standing(nodes, role), attempt)
     if places:
-        order = _request(row, plan, fleet, attempt, len(places), _zones(nodes, role, attempt))
+        order = launch_request(row, plan, fleet, attempt, len(places), _zones(nodes, role, attempt))
+        _require_rights(cloud, row, plan, is_first=not nodes)
         note_asked(cloud, order)
         result = cloud.fleets.launch(order)
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
         note_adopted(cloud, order)
         _undo_if_tombstoned(cloud, run_id, result.nodes)
+        _require_ending(cloud, result.nodes, is_first=not nodes)
         _require_all(fleet, len(places), result)
     return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
 
@@ -62,30 +65,21 @@ def _zones(nodes: Sequence[NodeRow], role: Role, attempt: int) -> tuple[str, ...
     return tuple(sorted({node.zone for node in others if (node.role, node.attempt) != (role, attempt)}))
 
 
-def _beside(plan: Plan, role: Role) -> Beside | None:
-    compute = plan.fleet("compute")
-    if role == "compute" or compute is None:
-        return None
-    return Beside((compute.instance_type, *compute.fallback_types), compute.reservation)
+def _require_rights(cloud: Cloud, row: RunRow, plan: Plan, *, is_first: bool) -> None:
+    """Raise AccessDenied when a policy would refuse a launch of the plan: better now than after staging."""
+    refusals = cloud.checks.try_launches(first_requests(row, plan)) if is_first else ()
+    if refusals:
+        raise AccessDenied(f"nothing was launched: {'; '.join(refusals)}. Allow it for the role of LaunchFleet")
 
 
-def _request(
-    row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int, zones: tuple[str, ...]
-) -> LaunchRequest:
-    return LaunchRequest(
-        run_id=row.run_id,
-        role=fleet.role,
-        attempt=attempt,
-        count=count,
-        instance_types=(fleet.instance_type, *fleet.fallback_types),
-        market=fleet.market,
-        region=plan.region,
-        client_token=f"{row.run_id}-{fleet.role}-{attempt}",
-        deadline_at=from_text(row.deadline_at),
-        reservation=fleet.reservation,
-        zones=zones,
-        beside=_beside(plan, fleet.role),
-    )
+def _require_ending(cloud: Cloud, nodes: Sequence[Node], *, is_first: bool) -> None:
+    """Raise AccessDenied when what was launched could not be ended, before anything more expensive follows.
+
+    Only real machines can be asked about: a policy by tags refuses any other id. They end themselves at their deadline.
+    """
+    refusal = cloud.checks.try_terminate([node.node_id for node in nodes]) if is_first and nodes else None
+    if refusal:
+        raise AccessDenied(f"machines can be launched but not terminated: {refusal}")
 
 
 def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable[tuple[int, Node]]) -> None:

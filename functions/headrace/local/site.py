@@ -23,6 +23,7 @@ from headrace.local.faults import Faults
 from headrace.local.fleets import LocalFleets
 from headrace.local.journal import Journal
 from headrace.local.marker import OWNER
+from headrace.local.no_checks import NoChecks
 from headrace.local.prices import LocalPrices
 from headrace.local.process_nodes import AGENT, ProcessNodes
 from headrace.local.recovery import recover_run
@@ -154,6 +155,7 @@ class LocalSite:
             clock=clock,
             entropy=self._entropy,
             settings=self._settings,
+            checks=NoChecks(),
         )
         self._plane = plane
         # Leaving goes the other way: runs end, no more events come, handlers finish, and only then the ports close.

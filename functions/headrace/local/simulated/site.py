@@ -20,6 +20,7 @@ from headrace.local.faults import Faults
 from headrace.local.interpreter import ExecutionDescription, Interpreter
 from headrace.local.loop import LoopClock, SimulatedLoop
 from headrace.local.machines import compiled_machines
+from headrace.local.no_checks import NoChecks
 from headrace.local.recorder import recorded
 from headrace.local.simulated.agent import SimulatedAgent
 from headrace.local.simulated.control_faults import ControlFaults
@@ -178,6 +179,7 @@ class SimulatedSite:
             clock=self._clock,
             entropy=SeededEntropy(self._source),
             settings=self._settings,
+            checks=NoChecks(),
         )
 
     def _faulty(self, cloud: Cloud) -> Cloud:
