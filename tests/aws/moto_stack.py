@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import json
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -76,9 +77,20 @@ def moto_stack(machines: Machines | None = None) -> Iterator[MotoStack]:
 
 
 def deploy(clients: Clients) -> None:
-    """Make what the stack's template makes, as far as functions use it."""
+    """Make what the stack's template makes, as far as functions and people use it."""
+    outputs = {"RunBucketName": RUN_BUCKET, "TrainingRun": f"{MACHINES}training_run:live"}
+    template = {
+        "Resources": {"Bus": {"Type": "AWS::Events::EventBus", "Properties": {"Name": STACK}}},
+        "Outputs": {name: {"Value": value} for name, value in outputs.items()},
+    }
+    clients.cloudformation.create_stack(StackName=STACK, TemplateBody=json.dumps(template))
+    for name in ("training_run", "decommission"):
+        clients.stepfunctions.create_state_machine(
+            name=f"{STACK}-{name}",
+            definition=json.dumps({"StartAt": "End", "States": {"End": {"Type": "Succeed"}}}),
+            roleArn=f"arn:aws:iam::{ACCOUNT}:role/machine",
+        )
     clients.session.client("s3", endpoint_url=clients.endpoint_url).create_bucket(Bucket=RUN_BUCKET)
-    clients.events.create_event_bus(Name=STACK)
     clients.dynamodb.create_table(
         TableName=f"{STACK}-runs",
         BillingMode="PAY_PER_REQUEST",

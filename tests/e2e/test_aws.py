@@ -28,7 +28,7 @@ JOB = {
     "name": "on-aws",
     "data": {"source": "s3://datasets/set/"},
     "results": "s3://experiments/on-aws",
-    "code": f"s3://{RUN_BUCKET}/uploads/code.tar.gz",
+    "code": f"s3://{RUN_BUCKET}/code/code.tar.gz",
     "command": ["python", "train.py"],
     "compute": {"instance_type": "c7i.large"},
     "demand": {"read_bytes_per_s": 1000},
@@ -55,7 +55,7 @@ def site(tmp_path: Path) -> Iterator[AwsSite]:
             s3.create_bucket(Bucket=bucket)
         for number in range(FILES):
             made.cloud.objects.put("datasets", f"set/{number % 3}/{number:03}.bin", bytes(1000 + number))
-        made.cloud.objects.put(RUN_BUCKET, "uploads/code.tar.gz", packed(SCRIPT))
+        made.cloud.objects.put(RUN_BUCKET, "code/code.tar.gz", packed(SCRIPT))
         yield made
 
 
@@ -103,7 +103,7 @@ def assert_nothing_is_left(site: AwsSite, row: RunRow) -> None:
 
 
 def test_a_failing_command_ends_the_run_and_every_machine(site: AwsSite) -> None:
-    site.cloud.objects.put(RUN_BUCKET, "uploads/code.tar.gz", packed("import sys; sys.exit(3)"))
+    site.cloud.objects.put(RUN_BUCKET, "code/code.tar.gz", packed("import sys; sys.exit(3)"))
     upload(site)
     receipt = receipt_of(site)
     assert receipt.status == "FAILED"

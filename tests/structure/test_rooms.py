@@ -15,6 +15,7 @@ STDLIB = set(sys.stdlib_module_names)
 IMPURE = {"os", "time", "random", "subprocess", "socket", "threading", "tempfile", "secrets", "asyncio", "pathlib"}
 OURS = ("headrace", "headrace_agent")
 
+STUBS = ("cloudformation", "dynamodb", "ec2", "events", "service_quotas", "ssm", "stepfunctions")
 PURE_STDLIB = STDLIB - IMPURE
 ALLOWED: dict[str, set[str]] = {
     "domain": PURE_STDLIB | {"pydantic", "pydantic_core", "yaml", "headrace.domain"},
@@ -22,7 +23,7 @@ ALLOWED: dict[str, set[str]] = {
     "handlers": STDLIB | {"pydantic", "headrace.domain", "headrace.ports", "headrace.handlers"},
     "aws": STDLIB
     | {"boto3", "botocore", "headrace.domain", "headrace.ports", "headrace.aws"}
-    | {f"mypy_boto3_{one}" for one in ("dynamodb", "ec2", "events", "service_quotas", "ssm", "stepfunctions")},
+    | {f"mypy_boto3_{one}" for one in STUBS},
     "local": STDLIB
     | {"pydantic", "yaml", "jlens", "headrace.domain", "headrace.ports", "headrace.handlers", "headrace.local"}
     | {"headrace.aws.objects"},

@@ -10,6 +10,7 @@ import boto3
 from botocore.config import Config
 
 if TYPE_CHECKING:
+    from mypy_boto3_cloudformation import CloudFormationClient
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_events import EventBridgeClient
@@ -64,6 +65,11 @@ class Clients:
     def stepfunctions(self) -> SFNClient:
         """Step Functions."""
         return self.session.client("stepfunctions", endpoint_url=self.endpoint_url, config=CONFIG)
+
+    @cached_property
+    def cloudformation(self) -> CloudFormationClient:
+        """CloudFormation."""
+        return self.session.client("cloudformation", endpoint_url=self.endpoint_url, config=CONFIG)
 
     @cached_property
     def quotas(self) -> ServiceQuotasClient:

@@ -83,6 +83,10 @@ class AccessDenied(HeadraceError):
     """A policy forbids what was asked: object storage answered 403, or EC2 refused to launch or terminate."""
 
 
+class CloudUnavailable(HeadraceError):
+    """AWS cannot be reached, or refuses who asks; the text says what to set or to allow."""
+
+
 class UnknownRun(HeadraceError):
     """No run has this id."""
 
