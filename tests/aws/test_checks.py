@@ -158,6 +158,15 @@ def test_each_refused_action_is_named() -> None:
         )
 
 
+def test_a_template_that_may_not_be_read_is_a_refusal_with_its_own_action() -> None:
+    with asked() as (checks, ec2, _):
+        ask_offers(ec2)
+        dry(ec2, "create_fleet", "DryRunOperation")
+        dry(ec2, "describe_launch_template_versions", "UnauthorizedOperation")
+        (refusal,) = checks.try_launches([REQUEST])
+    assert refusal.startswith("storage machines: ec2:DescribeLaunchTemplateVersions: UnauthorizedOperation")
+
+
 @pytest.mark.parametrize(
     ("code", "refusal"),
     [

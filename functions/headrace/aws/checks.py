@@ -53,9 +53,7 @@ class AwsChecks:
 
     def try_terminate(self, node_ids: Sequence[str]) -> str | None:
         """Ask for the end of machines by a dry run; one that EC2 does not know yet is no refusal."""
-        return _refused(
-            "ec2:TerminateInstances", lambda: self._ec2.terminate_instances(InstanceIds=list(node_ids[:1]), DryRun=True)
-        )
+        return _refused(lambda: self._ec2.terminate_instances(InstanceIds=list(node_ids[:1]), DryRun=True))
 
     def _places(self, request: LaunchRequest) -> tuple[tuple[Place, ...], Mapping[str, frozenset[str]]]:
         beside = request.beside.instance_types if request.beside else ()
@@ -89,19 +87,22 @@ class AwsChecks:
     def _try_fleet(self, request: LaunchRequest, place: Place) -> str | None:
         call = self._launcher.fleet_call(request, place, 0, 1)
         call["DryRun"] = True
-        return _refused("ec2:CreateFleet", lambda: self._ec2.create_fleet(**call))
+        return _refused(lambda: self._ec2.create_fleet(**call))
 
     def _try_run(self, request: LaunchRequest, place: Place) -> str | None:
-        template = newest(self._ec2, self._launcher.template(request.role, place.instance_types[0]))
-        call = put_into(self._launcher.plain_call(request, place, 1), place.subnet_id, template)
-        call["DryRun"] = True
-        return _refused("ec2:RunInstances", lambda: self._ec2.run_instances(**call))
+        def try_it() -> None:
+            template = newest(self._ec2, self._launcher.template(request.role, place.instance_types[0]))
+            call = put_into(self._launcher.plain_call(request, place, 1), place.subnet_id, template)
+            call["DryRun"] = True
+            self._ec2.run_instances(**call)
+
+        return _refused(try_it)
 
 
-def _refused(action: str, call: Callable[[], object]) -> str | None:
-    """Return why a policy refuses the action; a dry run that would have succeeded is an error, too."""
+def _refused(call: Callable[[], object]) -> str | None:
+    """Return which action a policy refuses, and why; a dry run that would have succeeded is an error, too."""
     try:
         call()
     except ClientError as error:
-        return f"{action}: {message_of(error)}" if meaning_of(code_of(error)) == "denied" else None
+        return f"ec2:{error.operation_name}: {message_of(error)}" if meaning_of(code_of(error)) == "denied" else None
     return None
