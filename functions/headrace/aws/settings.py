@@ -32,6 +32,11 @@ class StackSettings(NamedTuple):
     machines: str
     """ARN of the stack's state machines up to each one's name."""
 
+    @property
+    def region(self) -> str:
+        """The stack's region, the fourth part of every ARN of it."""
+        return self.machines.split(":")[3]
+
 
 def read_stack(environ: Mapping[str, str]) -> StackSettings:
     """Return what the variables HEADRACE_* say. Raises BadEnvironment, naming each that is absent or malformed."""
@@ -74,4 +79,5 @@ def run_settings(stack: StackSettings) -> Settings:
         process_nodes=False,
         boot_grace_seconds=UNSEEN_SECONDS,
         node_folder_prefix=f"{stack.node_role_id}:",
+        region=stack.region,
     )

@@ -33,3 +33,5 @@ class Settings:
     On AWS it is the node role's unique id and a colon: the folder is then `aws:userid` of the machine's credentials,
     so that one policy lets each machine read its own folder only.
     """
+    region: str | None = None
+    """Where machines are launched, and so where data are taken to be that name no region; None where it matters not."""
