@@ -29,6 +29,8 @@ class Node:
     folder: Path
     idle_lease_seconds: float = MACHINE_LEASE_SECONDS
     """How long it stays without work when the control plane is not heard."""
+    node_folder: str = ""
+    """Name of its folder in the run bucket when that is not its id: on AWS, `aws:userid` of its credentials."""
 
     @property
     def prefix(self) -> str:
@@ -38,7 +40,7 @@ class Node:
     @property
     def own_prefix(self) -> str:
         """Key prefix that only this node reads."""
-        return f"{self.prefix}nodes/{self.node_id}/"
+        return f"{self.prefix}nodes/{self.node_folder or self.node_id}/"
 
     @property
     def volumes(self) -> Path:
@@ -94,7 +96,15 @@ def parse_node(text: str, where: str) -> Node:
         deadline_at=_instant(fields, "deadline_at"),
         folder=folder,
         idle_lease_seconds=_idle_lease_seconds(fields),
+        node_folder=_node_folder(fields),
     )
+
+
+def _node_folder(fields: Fields) -> str:
+    folder = fields.text("node_folder") if "node_folder" in fields.values else ""
+    if "/" in folder or folder in (".", ".."):
+        raise ConfigError(f"{fields.where}: node_folder must be one step of a key, found {folder!r}")
+    return folder
 
 
 def _idle_lease_seconds(fields: Fields) -> float:

@@ -9,9 +9,19 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.plan import Role
+from headrace.domain.preflight import Findings
+from headrace.domain.settings import Settings
 
 Json = Any
 NodeLife = Literal["pending", "running", "stopping", "terminated"]
+
+
+@dataclass(frozen=True)
+class Beside:
+    """The fleet that comes later and is scarcer: a launch before it goes to a zone where that one can come, too."""
+
+    instance_types: tuple[str, ...]
+    reservation: str | None = None
 
 
 @dataclass(frozen=True)
@@ -29,6 +39,9 @@ class LaunchRequest:
     client_token: str
     deadline_at: datetime
     reservation: str | None = None
+    zones: tuple[str, ...] = ()
+    """Where the run's other machines are, which is where these must be; any zone when it is empty."""
+    beside: Beside | None = None
 
 
 @dataclass(frozen=True)
@@ -47,6 +60,8 @@ class Node:
     """Folder that other nodes can read, where nodes share a file system; None on real machines."""
     ended_at: datetime | None = None
     """When it was asked to end or ended by itself, which is when billing stops; None where the cloud does not tell."""
+    ended_because: str = ""
+    """Why it is stopping or terminated, in the cloud's words; empty where it does not tell."""
 
 
 @dataclass(frozen=True)
@@ -75,7 +90,7 @@ class Fleets(Protocol):
         ...
 
     def terminate(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Ask for termination of each; idempotent. Return the ids accepted, unknown ids left out."""
+        """Ask for termination of each; idempotent. Return ids accepted, unknown ones left out. Raises AccessDenied."""
         ...
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
@@ -85,7 +100,10 @@ class Fleets(Protocol):
 
 @dataclass(frozen=True)
 class CommandStatus:
-    """True completion of one document on many machines."""
+    """True completion of one document on many machines.
+
+    A machine in none of the three is pending as well: just after `send` a cloud may not list it, or nothing at all.
+    """
 
     succeeded: frozenset[str]
     pending: frozenset[str]
@@ -232,6 +250,22 @@ class Prices(Protocol):
         ...
 
 
+class Checks(Protocol):
+    """Asking, before money is spent, whether it would be spent in vain."""
+
+    def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
+        """Return how these quotas stand, and what else would make the launches fail."""
+        ...
+
+    def try_launches(self, requests: Sequence[LaunchRequest]) -> tuple[str, ...]:
+        """Ask for each launch without carrying it out. Return what policies refuse, in words."""
+        ...
+
+    def try_terminate(self, node_ids: Sequence[str]) -> str | None:
+        """Ask for the end of machines without carrying it out. Return why a policy refuses it, or None."""
+        ...
+
+
 class Clock(Protocol):
     """Time."""
 
@@ -249,30 +283,6 @@ class Entropy(Protocol):
 
 
 @dataclass(frozen=True)
-class Settings:
-    """What differs between a cloud of machines and one machine, in seconds where it is time."""
-
-    run_bucket: str
-    poll_seconds: int
-    heartbeat_seconds: int
-    heartbeat_timeout_seconds: int
-    node_boot_timeout_seconds: int
-    configure_timeout_seconds: int
-    stop_grace_seconds: int
-    launch_attempts: int
-    process_nodes: bool
-    """True where nodes are processes on one machine, which share a file system and format no disks."""
-    owner_process: str | None = None
-    """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
-    sweep_grace_seconds: int = 120
-    """What lies at least between the two looks after which the sweep acts; a pass comes about that often."""
-    boot_grace_seconds: int = 120
-    """How old a machine is at least before the sweep suspects it."""
-    idle_lease_seconds: int = 1200
-    """How long a machine without work stays when the control plane renews its lease no more."""
-
-
-@dataclass(frozen=True)
 class Cloud:
     """All ports together; what every handler is given."""
 
@@ -286,3 +296,4 @@ class Cloud:
     clock: Clock
     entropy: Entropy
     settings: Settings
+    checks: Checks

@@ -81,6 +81,11 @@ def test_a_node_file_tells_who_and_where() -> None:
     assert parse_node(node_text(process_node=True), "node.json").data == Path("/var/lib/headrace/data")
 
 
+def test_a_machine_on_aws_has_the_folder_that_its_credentials_are_named_for() -> None:
+    node = parse_node(node_text(node_folder="AROA1:i-1"), "node.json")
+    assert node.own_prefix == "runs/r/nodes/AROA1:i-1/"
+
+
 def test_a_deadline_without_a_zone_is_in_utc() -> None:
     with_zone, without = node_text(), node_text(deadline_at="2026-12-01T00:00:00")
     assert parse_node(with_zone, "n").deadline_at == parse_node(without, "n").deadline_at
@@ -88,7 +93,12 @@ def test_a_deadline_without_a_zone_is_in_utc() -> None:
 
 @pytest.mark.parametrize(
     ("changes", "told"),
-    [({"deadline_at": "soon"}, "ISO 8601 instant"), ({"folder": "relative"}, "folder must be an absolute path")],
+    [
+        ({"node_folder": "a/b"}, "node_folder must be one step of a key"),
+        ({"node_folder": ".."}, "node_folder must be one step of a key"),
+        ({"deadline_at": "soon"}, "ISO 8601 instant"),
+        ({"folder": "relative"}, "folder must be an absolute path"),
+    ],
 )
 def test_a_wrong_node_file_is_refused(changes: dict[str, Any], told: str) -> None:
     with pytest.raises(ConfigError, match=told):

@@ -184,7 +184,7 @@ def test_a_stop_asks_the_living_process_and_waits_for_the_end(
 ) -> None:
     site = site_of(owner_process=this_process())
     site.admit()
-    monkeypatch.setattr("headrace.cli.stop.time.sleep", lambda _seconds: end("STOPPED", "stopped by ada")(site))
+    monkeypatch.setattr("headrace.cli.watch.time.sleep", lambda _seconds: end("STOPPED", "stopped by ada")(site))
     answer = headrace("stop", "digits")
     assert answer.code == 0
     assert "STOPPED after" in answer.out
@@ -192,6 +192,18 @@ def test_a_stop_asks_the_living_process_and_waits_for_the_end(
     item = site.cloud.runs.read(RUN_ID, "run", "run")
     assert item is not None
     assert item["stop_requested_by"].endswith(" (headrace stop)")
+
+
+def test_a_run_of_another_process_is_watched_to_its_receipt(
+    headrace: Headrace, site_of: SiteOf, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    site = site_of(owner_process=this_process())
+    site.admit()
+    monkeypatch.setattr("headrace.cli.watch.time.sleep", lambda _seconds: end("FAILED", "exit code 3")(site))
+    answer = headrace("watch", "digits")
+    assert answer.code == 1
+    assert "FAILED after" in answer.out
+    assert "exit code 3" in answer.out
 
 
 def test_a_stop_of_a_run_that_is_over_changes_nothing(headrace: Headrace, site_of: SiteOf) -> None:

@@ -11,6 +11,7 @@ from headrace.domain.instants import to_text
 from headrace.domain.receipt import Receipt
 from headrace.domain.run import RunRow
 from headrace.handlers.on_execution_status import pointer_id
+from headrace.local.no_checks import NoChecks
 from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects
 from headrace.local.store import LocalRuns
@@ -42,6 +43,7 @@ class FakeSite:
             SystemClock(),
             SystemEntropy(),
             local_settings(),
+            NoChecks(),
         )
 
     def __enter__(self) -> Self:

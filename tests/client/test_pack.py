@@ -49,7 +49,7 @@ def test_the_same_files_give_the_same_bytes_and_so_the_same_key(tmp_path: Path) 
     assert pack_code(one).packed == pack_code(two).packed
     (two / "a.py").write_text("changed")
     assert pack_code(one).key != pack_code(two).key
-    assert pack_code(one).key.startswith("uploads/")
+    assert pack_code(one).key.startswith("code/")
     assert pack_code(one).key.endswith(".tar.gz")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from headrace.client.run_table import RunTable
+from headrace.client.run_table import RunTable, from_home
 from headrace.domain.errors import UnknownRun
 from headrace.local.store import LocalRuns
 from tests.client.fake_site import RUN_ID, FakeSite, end
@@ -19,7 +19,7 @@ def known(home: Path, *run_ids: str) -> RunTable:
     runs = LocalRuns(None)
     for run_id in run_ids:
         runs.insert(run_id, "run", "run", samples.row(run_id=run_id).model_dump(mode="json"))
-    return RunTable(runs, home, now=lambda: samples.clock(30))
+    return RunTable(runs, from_home(home), now=lambda: samples.clock(30))
 
 
 @pytest.fixture
@@ -73,7 +73,7 @@ def test_a_snapshot_has_the_run_and_its_machines_at_this_instant(table: RunTable
 def test_plan_and_receipt_are_read_from_the_run_s_bucket(scripted: Callable[[], FakeSite], home: Path) -> None:
     site = scripted()
     site.admit()
-    table = RunTable(site.cloud.runs, home)
+    table = RunTable(site.cloud.runs, from_home(home))
     assert (table.plan(RUN_ID), table.receipt(RUN_ID)) == (None, None)
     end("SUCCEEDED")(site)
     (home / "buckets" / "headrace-runs" / "runs" / RUN_ID / "plan.json").write_text(samples.plan().model_dump_json())

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import os
 import tempfile
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from urllib.request import Request, urlopen
 
-from moto.server import ThreadedMotoServer
-
-from headrace.aws.objects import S3Objects
 from headrace.local.asl.loading import compile_machine
 from headrace.local.bus import LocalBus
 from headrace.local.documents import LocalDocuments
@@ -26,6 +22,8 @@ from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.store import LocalRuns
 from headrace.local.system import SystemClock, SystemEntropy
 from headrace.ports import Bus, Executions, Fleets, Json, Nodes, Objects, Runs
+from tests.aws.moto_stack import moto_stack
+from tests.contract import aws
 from tests.local.agents import launch_request, process_nodes, seeded
 from tests.local.s3 import running_s3
 from tests.local.test_documents import write_document
@@ -54,19 +52,6 @@ def local_objects() -> Iterator[Objects]:
 
 
 @contextmanager
-def moto_objects() -> Iterator[Objects]:
-    server = ThreadedMotoServer("127.0.0.1", 0, verbose=False)
-    server.start()
-    host, port = server.get_host_and_port()
-    url = f"http://{host}:{port}"
-    urlopen(Request(f"{url}/{BUCKET}", method="PUT")).close()  # noqa: S310 - moto wants no signature
-    opened = S3Objects(region="us-east-1", endpoint_url=url, access_key_id="a", secret_access_key="b")
-    with closing(opened) as objects:
-        yield objects
-    server.stop()
-
-
-@contextmanager
 def memory_objects() -> Iterator[Objects]:
     yield MemoryObjects()
 
@@ -87,6 +72,12 @@ def local_fleets() -> Iterator[FleetsUnderTest]:
         fleets = LocalFleets(Path(folder) / "fleets.sqlite3", driver, SystemClock(), seeded(os.getpid()), Faults())
         with closing(fleets), closing(driver):
             yield FleetsUnderTest(fleets, f"contract-{os.getpid()}", wait_until)
+
+
+@contextmanager
+def aws_fleets() -> Iterator[FleetsUnderTest]:
+    with moto_stack() as stack:
+        yield FleetsUnderTest(aws.cloud_of(stack).fleets, f"contract-{os.getpid()}", wait_until)
 
 
 @dataclass(frozen=True)
@@ -114,12 +105,21 @@ def local_nodes() -> Iterator[NodesUnderTest]:
             yield NodesUnderTest(documents, run_id, frozenset(node.node_id for node in launched), wait_until)
 
 
+@contextmanager
+def aws_nodes() -> Iterator[NodesUnderTest]:
+    run_id = f"contract-{os.getpid()}"
+    with moto_stack() as stack:
+        cloud = aws.cloud_of(stack)
+        launched = cloud.fleets.launch(launch_request(run_id, count=2)).nodes
+        yield NodesUnderTest(cloud.nodes, run_id, frozenset(node.node_id for node in launched), wait_until)
+
+
 @dataclass(frozen=True)
 class ExecutionsUnderTest:
     """A machine `waits` whose one task waits for its token, and the tokens given out."""
 
     executions: Executions
-    tokens: list[str]
+    tokens: Sequence[str]
     settle: Settle
 
 
@@ -165,12 +165,18 @@ def local_executions() -> Iterator[ExecutionsUnderTest]:
         thread.stop()
 
 
+@contextmanager
+def aws_executions() -> Iterator[ExecutionsUnderTest]:
+    with aws.executions() as (executions, tokens):
+        yield ExecutionsUnderTest(executions, tokens, wait_until)
+
+
 @dataclass(frozen=True)
 class BusUnderTest:
     """A bus, and the envelopes that its targets received."""
 
     bus: Bus
-    received: list[dict[str, Any]]
+    received: Sequence[dict[str, Any]]
     settle: Settle
 
 
@@ -180,13 +186,26 @@ def local_bus() -> Iterator[BusUnderTest]:
     yield BusUnderTest(LocalBus(received.append, SystemClock(), SystemEntropy()), received, wait_until)
 
 
-RUNS: dict[str, Callable[[], AbstractContextManager[Runs]]] = {"local": local_runs, "memory": memory_runs}
+@contextmanager
+def aws_bus() -> Iterator[BusUnderTest]:
+    with aws.bus() as (bus, received):
+        yield BusUnderTest(bus, received, wait_until)
+
+
+RUNS: dict[str, Callable[[], AbstractContextManager[Runs]]] = {
+    "local": local_runs,
+    "memory": memory_runs,
+    "aws": aws.runs,
+}
 OBJECTS: dict[str, Callable[[], AbstractContextManager[Objects]]] = {
     "local": local_objects,
-    "aws": moto_objects,
+    "aws": lambda: aws.objects(BUCKET),
     "memory": memory_objects,
 }
-FLEETS: dict[str, Callable[[], AbstractContextManager[FleetsUnderTest]]] = {"local": local_fleets}
-NODES: dict[str, Callable[[], AbstractContextManager[NodesUnderTest]]] = {"local": local_nodes}
-EXECUTIONS: dict[str, Callable[[], AbstractContextManager[ExecutionsUnderTest]]] = {"local": local_executions}
-BUSES: dict[str, Callable[[], AbstractContextManager[BusUnderTest]]] = {"local": local_bus}
+FLEETS: dict[str, Callable[[], AbstractContextManager[FleetsUnderTest]]] = {"local": local_fleets, "aws": aws_fleets}
+NODES: dict[str, Callable[[], AbstractContextManager[NodesUnderTest]]] = {"local": local_nodes, "aws": aws_nodes}
+EXECUTIONS: dict[str, Callable[[], AbstractContextManager[ExecutionsUnderTest]]] = {
+    "local": local_executions,
+    "aws": aws_executions,
+}
+BUSES: dict[str, Callable[[], AbstractContextManager[BusUnderTest]]] = {"local": local_bus, "aws": aws_bus}

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.domain.errors import ObjectMissing
-from headrace.ports import ObjectPage, Objects, Runs
+from headrace.ports import CommandStatus, ObjectPage, Objects, Runs
 from tests.contract.adapters import (
     BUCKET,
     BUSES,
@@ -196,6 +196,10 @@ def nodes(request: pytest.FixtureRequest) -> Iterator[NodesUnderTest]:
         yield under_test
 
 
+def ended(status: CommandStatus) -> frozenset[str]:
+    return status.succeeded | frozenset(status.failed)
+
+
 class TestNodes:
     @pytest.mark.parametrize("document", ["succeeds", "fails"])
     def test_a_document_ends_on_every_node_as_it_truly_ended(self, nodes: NodesUnderTest, document: str) -> None:
@@ -203,8 +207,10 @@ class TestNodes:
         nodes.settle(lambda: port.online(nodes.run_id, "storage") == nodes.node_ids)
         parameters = {"RunId": nodes.run_id, "ConfigReference": "s3://runs/x/"}
         command_id = port.send(document, nodes.run_id, "storage", parameters)
-        nodes.settle(lambda: not port.command_status(command_id).pending)
+        # A machine that is not listed yet is pending as well, so all must be seen to have ended.
+        nodes.settle(lambda: ended(port.command_status(command_id)) == nodes.node_ids)
         status = port.command_status(command_id)
+        assert status.pending == frozenset()
         assert status.succeeded == (nodes.node_ids if document == "succeeds" else frozenset())
         assert set(status.failed) == (nodes.node_ids if document == "fails" else set())
         assert all("broken" in text for text in status.failed.values())
@@ -256,8 +262,10 @@ class TestExecutions:
     def test_stopping_ends_an_execution_and_leaves_a_closed_one(self, executions: ExecutionsUnderTest) -> None:
         port = executions.executions
         arn = port.start("waits", "job-1", {})
+        executions.settle(lambda: len(executions.tokens) == 1)
         assert port.is_running(arn)
         port.stop(arn, "stopped by ann")
+        executions.settle(lambda: not port.is_running(arn))
         port.stop(arn, "stopped by bob")
         assert not port.is_running(arn)
 

@@ -8,8 +8,10 @@ from typing import Any
 
 import pytest
 
-from headrace.domain.errors import CapacityUnavailable, NodeNotReady, QuotaExceeded, RunTombstoned
+from headrace.domain.errors import AccessDenied, CapacityUnavailable, NodeNotReady, QuotaExceeded, RunTombstoned
+from headrace.domain.plan import FleetPlan, Role
 from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
+from headrace.handlers._files import read_plan
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
@@ -30,6 +32,12 @@ def planned() -> Iterator[SimulatedSite]:
         site.invoke = only_plan
         start_until(site, "planning")
         yield site
+
+
+def planned_fleet(site: SimulatedSite, role: Role) -> FleetPlan:
+    fleet = read_plan(site.cloud, only_run(site)).fleet(role)
+    assert fleet is not None
+    return fleet
 
 
 def order(site: SimulatedSite, **more: Any) -> dict[str, Any]:
@@ -84,8 +92,46 @@ def test_nothing_is_launched_under_a_tombstone(planned: SimulatedSite) -> None:
     assert planned.fleets.list_nodes() == ()
 
 
+def requests_of(site: SimulatedSite, *orders: dict[str, Any]) -> list[LaunchRequest]:
+    """Carry out the orders and return what was asked of the cloud."""
+    seen: list[LaunchRequest] = []
+    launch = site.fleets.launch
+
+    def noting(request: LaunchRequest) -> LaunchResult:
+        seen.append(request)
+        return launch(request)
+
+    site.fleets.launch = noting  # type: ignore[method-assign, assignment]
+    for one in orders:
+        launch_fleet.step(one, site.cloud)
+    return seen
+
+
+def test_storage_is_launched_beside_what_the_compute_fleet_will_need(planned: SimulatedSite) -> None:
+    first, again = requests_of(planned, order(planned), order(planned))
+    assert first.beside is not None
+    compute = planned_fleet(planned, "compute")
+    assert first.beside.instance_types == (compute.instance_type, *compute.fallback_types)
+    assert first.zones == ()
+    assert again == first
+
+
+def test_compute_is_launched_where_the_storage_stands(planned: SimulatedSite) -> None:
+    _, compute = requests_of(planned, order(planned), order(planned, role="compute"))
+    assert (compute.zones, compute.beside) == ((ZONE,), None)
+
+
+def test_a_replacement_is_launched_where_the_others_stand(planned: SimulatedSite) -> None:
+    launch_fleet.step(order(planned), planned.cloud)
+    lost = nodes_of(planned)[0]
+    released = {"state": "released", "released_at": "2026-01-01T00:10:00.000Z"}
+    planned.cloud.runs.update(lost.run_id, "node", lost.node_id, released, {})
+    (replacement,) = requests_of(planned, order(planned, attempt=2))
+    assert (replacement.zones, replacement.count) == ((ZONE,), 1)
+
+
 @pytest.mark.parametrize(
-    ("meaning", "error"), [("capacity", CapacityUnavailable), ("quota", QuotaExceeded), ("denied", QuotaExceeded)]
+    ("meaning", "error"), [("capacity", CapacityUnavailable), ("quota", QuotaExceeded), ("denied", AccessDenied)]
 )
 def test_a_partial_fleet_is_told_by_its_meaning(planned: SimulatedSite, meaning: Any, error: type[Exception]) -> None:
     launch = planned.fleets.launch

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.domain.errors import ObjectMissing
 from headrace.local.bus import LocalBus
+from headrace.local.no_checks import NoChecks
 from headrace.local.recorder import digest, recorded
 from headrace.local.settings import local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
@@ -43,6 +44,7 @@ def cloud(standing: Standing) -> Cloud:
         clock=standing,
         entropy=standing,
         settings=local_settings(),
+        checks=NoChecks(),
     )
 
 

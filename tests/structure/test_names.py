@@ -50,9 +50,25 @@ def test_every_state_has_its_handler_and_every_handler_its_state() -> None:
 
 def test_every_handler_offers_step_of_a_request_and_a_cloud() -> None:
     for name in sorted(HANDLERS):
-        tree = ast.parse((CHECKOUT / f"functions/headrace/handlers/{name}.py").read_text())
+        tree = ast.parse(source(name))
         steps = [node for node in tree.body if isinstance(node, ast.FunctionDef) and node.name == "step"]
         assert [[arg.arg for arg in step.args.args] for step in steps] == [["request", "cloud"]], name
+
+
+def test_every_handler_offers_its_step_to_lambda_in_one_line() -> None:
+    glue = {
+        name: [ast.unparse(node) for node in ast.parse(source(name)).body if is_named(node, "handler")]
+        for name in sorted(HANDLERS)
+    }
+    assert {name: lines for name, lines in glue.items() if lines != ["handler = entry(step)"]} == {}
+
+
+def source(name: str) -> str:
+    return (CHECKOUT / f"functions/headrace/handlers/{name}.py").read_text()
+
+
+def is_named(node: ast.stmt, name: str) -> bool:
+    return isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == [name]
 
 
 def test_every_error_that_a_machine_names_is_a_class_of_the_domain() -> None:

@@ -11,19 +11,18 @@ import boto3
 from botocore.config import Config
 from botocore.exceptions import ClientError
 
+from headrace.aws.clients import CONFIG
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.ports import ObjectInfo, ObjectPage
 
 FORBIDDEN, MISSING = 403, 404
-ATTEMPTS = 5
-CONNECTIONS = 50
 
 
 class S3Objects:
     """The Objects port; safe for several threads at once.
 
-    It has the credentials given, or those of the environment at AWS. An endpoint is addressed path-style, since its
-    buckets have no names in the DNS, and never through a proxy.
+    It has the credentials given, or those of the session, which by default is the environment's. An endpoint is
+    addressed path-style, since its buckets have no names in the DNS, and never through a proxy.
     """
 
     def __init__(
@@ -33,20 +32,19 @@ class S3Objects:
         endpoint_url: str | None = None,
         access_key_id: str | None = None,
         secret_access_key: str | None = None,
+        session: boto3.Session | None = None,
     ) -> None:
         config = Config(
-            retries={"mode": "adaptive", "total_max_attempts": ATTEMPTS},
-            max_pool_connections=CONNECTIONS,
             s3={"addressing_style": "path" if endpoint_url else "auto"},
             proxies={} if endpoint_url else None,
         )
-        self._client = boto3.session.Session().client(
+        self._client = (session or boto3.Session()).client(
             "s3",
             region_name=region,
             endpoint_url=endpoint_url,
             aws_access_key_id=access_key_id,
             aws_secret_access_key=secret_access_key,
-            config=config,
+            config=CONFIG.merge(config),
         )
 
     def get(self, bucket: str, key: str) -> bytes:

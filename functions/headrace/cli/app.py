@@ -16,6 +16,8 @@ from headrace.cli.receipt import receipt
 from headrace.cli.run import run
 from headrace.cli.status import status
 from headrace.cli.stop import stop
+from headrace.cli.submit import submit
+from headrace.cli.watch import watch
 from headrace.domain.errors import HeadraceError
 
 
@@ -28,13 +30,13 @@ from headrace.domain.errors import HeadraceError
 def app(home: str | None) -> None:  # the commands read it from the context
     """Plan, run and end a training job together with the storage that feeds it.
 
-    Everything happens on this machine: no account is needed and nothing is bought.
+    Everything happens on this machine, where no account is needed and nothing is bought, unless --aws names a stack.
 
     Exit codes: 0 done, 1 the run failed, 2 bad usage or job, 130 stopped.
     """
 
 
-for command in (plan, run, ls, status, logs, stop, receipt, init):
+for command in (plan, run, submit, ls, status, watch, logs, stop, receipt, init):
     app.add_command(command)
 
 

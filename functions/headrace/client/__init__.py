@@ -2,5 +2,6 @@
 
 from headrace.client.client import Client
 from headrace.client.handle import RunHandle
+from headrace.client.on_aws import AwsClient, AwsRun
 
-__all__ = ["Client", "RunHandle"]
+__all__ = ["AwsClient", "AwsRun", "Client", "RunHandle"]

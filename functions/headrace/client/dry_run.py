@@ -13,6 +13,7 @@ from headrace.domain.instants import to_text
 from headrace.domain.plan import Plan
 from headrace.domain.run import RunRow
 from headrace.handlers import inspect_dataset, plan_layout
+from headrace.local.no_checks import NoChecks
 from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.system import SystemClock
@@ -55,6 +56,7 @@ def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
         clock=SystemClock(),
         entropy=absent,
         settings=local_settings(),
+        checks=NoChecks(),
     )
 
 

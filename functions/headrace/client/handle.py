@@ -11,7 +11,7 @@ from pathlib import Path
 
 from headrace.client.places import folder_of, remember_folder
 from headrace.client.prepare import PreparedJob
-from headrace.client.run_table import RunTable
+from headrace.client.run_table import RunTable, from_home
 from headrace.client.site import Site
 from headrace.domain.errors import HeadraceError
 from headrace.domain.receipt import Receipt
@@ -123,7 +123,7 @@ def launch(site: Site, prepared: PreparedJob, home: Path) -> RunHandle:
     if prepared.code is not None:
         site.cloud.objects.put(site.cloud.settings.run_bucket, prepared.code.key, prepared.code.packed)
     name = execution_name(prepared.job.name, site.cloud.clock.now(), site.cloud.entropy.token_hex(3))
-    return RunHandle(site, site.start_run(prepared.given, name), RunTable(site.cloud.runs, home), home)
+    return RunHandle(site, site.start_run(prepared.given, name), RunTable(site.cloud.runs, from_home(home)), home)
 
 
 def execution_name(job_name: str, now: datetime, random: str) -> str:

@@ -6,7 +6,7 @@ from pathlib import Path
 
 from headrace.client.places import BadPlace, bucket_folder
 from headrace.client.prepare import PreparedJob
-from headrace.client.run_table import RunTable
+from headrace.client.run_table import RunTable, from_home
 from headrace.client.site import Site
 from headrace.local.faults import Faults
 from headrace.local.store import LocalRuns
@@ -18,7 +18,7 @@ TABLE_FILE = "runs.sqlite3"
 def open_run_table(home: Path) -> RunTable:
     """Return the run table; one that does not exist yet is empty and is not made."""
     path = home / TABLE_FILE
-    return RunTable(LocalRuns(path if path.exists() else None), home)
+    return RunTable(LocalRuns(path if path.exists() else None), from_home(home))
 
 
 def read_prices() -> Prices:

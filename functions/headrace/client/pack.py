@@ -31,7 +31,7 @@ class CodeArchive:
     @property
     def key(self) -> str:
         """Return the key, the same for the same bytes."""
-        return f"uploads/{hashlib.sha256(self.packed).hexdigest()}{self.ending}"
+        return f"code/{hashlib.sha256(self.packed).hexdigest()}{self.ending}"
 
 
 def pack_code(code: Path, apart: Collection[Path] = ()) -> CodeArchive:

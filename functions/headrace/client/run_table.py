@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from headrace.client.places import bucket_folder
-from headrace.domain.errors import UnknownRun
+from headrace.domain.errors import ObjectMissing, UnknownRun
 from headrace.domain.model import Contract
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
@@ -26,12 +26,24 @@ def _now() -> datetime:
     return datetime.now(UTC)
 
 
-class RunTable:
-    """The runs of one home folder."""
+ReadObject = Callable[[str], bytes]
 
-    def __init__(self, runs: Runs, home: Path, now: Callable[[], datetime] = _now) -> None:
+
+def from_home(home: Path) -> ReadObject:
+    """Return what reads objects of the run bucket that the home folder keeps."""
+    bucket = bucket_folder(home, RUN_BUCKET)
+    return lambda key: (bucket / key).read_bytes()
+
+
+class RunTable:
+    """The runs of one home folder, or of one stack; `read` returns an object of the run bucket.
+
+    It raises FileNotFoundError or ObjectMissing for one that is not there.
+    """
+
+    def __init__(self, runs: Runs, read: ReadObject, now: Callable[[], datetime] = _now) -> None:
         self.runs = runs
-        self._objects = bucket_folder(home, RUN_BUCKET)
+        self._read_object = read
         self._now = now
 
     def close(self) -> None:
@@ -89,8 +101,8 @@ class RunTable:
 
     def _read(self, key: str, kind: type[C]) -> C | None:
         try:
-            return kind.model_validate_json((self._objects / key).read_bytes())
-        except FileNotFoundError:
+            return kind.model_validate_json(self._read_object(key))
+        except (FileNotFoundError, ObjectMissing):
             return None
 
 

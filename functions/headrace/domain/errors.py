@@ -80,7 +80,11 @@ class ObjectMissing(HeadraceError):
 
 
 class AccessDenied(HeadraceError):
-    """Object storage answered 403 for a bucket or key."""
+    """A policy forbids what was asked: object storage answered 403, or EC2 refused to launch or terminate."""
+
+
+class CloudUnavailable(HeadraceError):
+    """AWS cannot be reached, or refuses who asks; the text says what to set or to allow."""
 
 
 class UnknownRun(HeadraceError):

@@ -36,7 +36,7 @@ class Notice(Contract):
 
 
 NODE_OBJECTS = ("identity.json", "config.json", "lease.json", "notice.json")
-"""All that the control plane writes below `nodes/<node id>/`, deleted when the run has ended."""
+"""All that the control plane writes into a node's folder, deleted when the run has ended."""
 
 
 class VolumeConfig(Contract):

@@ -10,7 +10,7 @@ from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import Plan, Role
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import configure_node
-from headrace.handlers._files import write_model
+from headrace.handlers._files import node_file, write_model
 from headrace.handlers._rows import read_nodes
 from headrace.ports import Cloud
 
@@ -43,11 +43,11 @@ def write_configs(
     nodes: Iterable[NodeRow],
     complete: Callable[[NodeRow, NodeConfig], NodeConfig] = _unchanged,
 ) -> None:
-    """Write `nodes/<node id>/config.json` of each node, completed by what the step adds."""
+    """Write `config.json` into the folder of each node, completed by what the step adds."""
     storage = standing(fleets.nodes, "storage")
     for node in nodes:
         config = configure_node(plan, node, storage, fleets.shared_folders, cloud.settings.heartbeat_seconds)
-        write_model(cloud, row, f"nodes/{node.node_id}/config.json", complete(node, config))
+        write_model(cloud, row, node_file(cloud, node.node_id, "config.json"), complete(node, config))
 
 
 def send_document(cloud: Cloud, row: RunRow, document: str, role: Role) -> str:

@@ -38,6 +38,11 @@ def read_job(cloud: Cloud, row: RunRow) -> JobSpec:
     return JobSpec.model_validate_json(cloud.objects.get(cloud.settings.run_bucket, row.prefix + "job.json"))
 
 
+def node_file(cloud: Cloud, node_id: str, name: str) -> str:
+    """Return the name, below the run's prefix, of an object that only this node reads besides us."""
+    return f"nodes/{cloud.settings.node_folder_prefix}{node_id}/{name}"
+
+
 def split_address(address: str) -> tuple[str, str]:
     """Return bucket and key or prefix of `s3://bucket/key`."""
     bucket, _, key = address.removeprefix("s3://").partition("/")

@@ -8,7 +8,7 @@ from headrace.domain.instants import from_text, to_text
 from headrace.domain.nodeconfig import Lease
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.spending import LEASE_SLACK_SECONDS, lease_ends_at
-from headrace.handlers._files import write_model
+from headrace.handlers._files import node_file, write_model
 from headrace.handlers._limits import run_limits
 from headrace.handlers._rows import change_node, read_nodes
 from headrace.ports import Cloud
@@ -18,7 +18,7 @@ RENEWALS_PER_LEASE = 4
 
 
 def renew_lease(cloud: Cloud, run: RunRow, node: NodeRow) -> None:
-    """Write `nodes/<node id>/lease.json` when the last one is old.
+    """Write `lease.json` into the node's folder when the last one is old.
 
     A machine that is heard although its run has a tombstone is given one last, short lease: where termination is
     denied, it ends itself.
@@ -39,5 +39,5 @@ def _is_old(cloud: Cloud, node: NodeRow, now: datetime) -> bool:
 
 def _write(cloud: Cloud, run: RunRow, node: NodeRow, deadline_at: datetime, now: datetime) -> None:
     lease = Lease(deadline_at=to_text(deadline_at), renewed_at=to_text(now))
-    write_model(cloud, run, f"nodes/{node.node_id}/lease.json", lease)
+    write_model(cloud, run, node_file(cloud, node.node_id, "lease.json"), lease)
     change_node(cloud, node, {"lease_renewed_at": lease.renewed_at})

@@ -11,7 +11,7 @@ from headrace.domain.nodeconfig import Notice
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.spending import WARN_AT, Limit, limits_of, seconds_left, tightest
 from headrace.handlers._configs import send_document
-from headrace.handlers._files import write_model
+from headrace.handlers._files import node_file, write_model
 from headrace.handlers._rows import change_run
 from headrace.ports import Cloud
 
@@ -55,6 +55,6 @@ def _warn(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow], activity: Activit
     cloud.bus.put(SOURCE, "Run Warned", detail)
     if activity == "training":
         for node in standing(nodes, "compute"):
-            write_model(cloud, run, f"nodes/{node.node_id}/notice.json", notice)
+            write_model(cloud, run, node_file(cloud, node.node_id, "notice.json"), notice)
         send_document(cloud, run, "checkpoint-job", "compute")
     change_run(cloud, run.run_id, {"is_warning_out": True})

@@ -10,6 +10,7 @@ from headrace.domain.job import JobSpec
 from headrace.domain.job_text import job_from_mapping, parse_job
 from headrace.domain.run import PhaseMark, RunRow
 from headrace.domain.triggers import Trigger, parse_trigger, refuse_loop, run_id_for
+from headrace.handlers._entry import entry
 from headrace.handlers._files import write_model
 from headrace.handlers._rows import read_run
 from headrace.handlers.on_execution_status import pointer_id
@@ -25,7 +26,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     Raises BadJob with every fault of the description, UnknownTrigger for an input that is none of the roads.
     """
     trigger = parse_trigger(request["given"], request["execution_arn"])
-    job = _job(trigger, cloud)
+    job = _at_home(_job(trigger, cloud), cloud.settings.region)
     refuse_loop(trigger, job.results)
     row = _row(cloud, job, trigger, request["execution_arn"])
     is_new = cloud.runs.insert(row.run_id, "run", "run", row.model_dump(mode="json"))
@@ -36,12 +37,23 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     return {"run_id": row.run_id, "is_duplicate": is_duplicate, "limits": _limits(cloud, job)}
 
 
+handler = entry(step)
+
+
 def _job(trigger: Trigger, cloud: Cloud) -> JobSpec:
     if trigger.job is not None:
         return job_from_mapping(trigger.job)
     if trigger.job_text is not None:
         return parse_job(trigger.job_text)
     return parse_job(cloud.objects.get(str(trigger.bucket), str(trigger.key)).decode())
+
+
+def _at_home(job: JobSpec, region: str | None) -> JobSpec:
+    """Return the job with its first input in the stack's region when it names none at all, as the plan then assumes."""
+    if region is None or any(one.region for one in job.data):
+        return job
+    first, *others = job.data
+    return job.model_copy(update={"data": (first.model_copy(update={"region": region}), *others)})
 
 
 def _row(cloud: Cloud, job: JobSpec, trigger: Trigger, execution_arn: str) -> RunRow:

@@ -8,6 +8,7 @@ from typing import Any
 from headrace.domain.instants import from_text
 from headrace.domain.lifecycle import has_reached, standing
 from headrace.domain.run import NodeRow
+from headrace.handlers._entry import entry
 from headrace.handlers._rows import change_node, read_nodes
 from headrace.ports import Cloud, CommandStatus
 
@@ -21,6 +22,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if "replace" in verdicts:
         return {"verdict": "replace"}
     return {"verdict": "ready" if verdicts == {"ready"} else "waiting"}
+
+
+handler = entry(step)
 
 
 def _is_late(cloud: Cloud, run_id: str, command_id: str) -> bool:

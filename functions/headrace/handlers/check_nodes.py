@@ -8,6 +8,7 @@ from typing import Any, Literal
 from headrace.domain.instants import from_text
 from headrace.domain.lifecycle import standing
 from headrace.domain.run import NodeRow
+from headrace.handlers._entry import entry
 from headrace.handlers._fencing import are_fenced
 from headrace.handlers._rows import change_node, read_nodes
 from headrace.ports import Cloud, Node
@@ -26,6 +27,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if verdict == "ready" and not are_fenced(cloud, [node for node in rows if node.released_at], listed):
         verdict = "waiting"
     return {"verdict": verdict}
+
+
+handler = entry(step)
 
 
 def _overall(verdicts: list[Verdict]) -> Verdict:
@@ -49,7 +53,8 @@ def _failure(row: NodeRow, node: Node | None, is_online: bool, now: datetime, bo
     if row.state == "failed":
         return row.failure or "failed"
     if node and node.life in ("stopping", "terminated"):
-        return f"the machine is {node.life} before it was ready"
+        because = f" ({node.ended_because})" if node.ended_because else ""
+        return f"the machine is {node.life} before it was ready{because}"
     age = now - from_text(row.launched_at)
     if not is_online and age > timedelta(seconds=boot_timeout_seconds):
         return f"not ready {age.total_seconds():.0f} s after its launch (allowed: {boot_timeout_seconds} s)"

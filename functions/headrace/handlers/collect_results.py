@@ -8,6 +8,7 @@ from headrace.domain.errors import ObjectMissing, ResultsIncomplete
 from headrace.domain.instants import to_text
 from headrace.domain.model import Contract
 from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_model
 from headrace.handlers._rows import change_run, enter_phase, read_nodes
 from headrace.ports import Cloud
@@ -45,6 +46,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if cursor.part >= len(parts):
         cursor = _finish(cloud, row.run_id, cursor, manifests)
     return {"cursor": cursor.model_dump()}
+
+
+handler = entry(step)
 
 
 def _manifest_names(cloud: Cloud, run_id: str) -> list[str]:

@@ -7,6 +7,7 @@ from typing import Any
 from headrace.domain.instants import to_text
 from headrace.domain.lifecycle import standing
 from headrace.handlers._configs import read_fleets, send_document, write_configs
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_plan
 from headrace.handlers._rows import read_standing_run
 from headrace.ports import Cloud
@@ -23,3 +24,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     command_id = send_document(cloud, row, DOCUMENTS[role], role)
     cloud.runs.insert(run_id, "command", command_id, {"sent_at": to_text(cloud.clock.now())})
     return {"command_id": command_id}
+
+
+handler = entry(step)

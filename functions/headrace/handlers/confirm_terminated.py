@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.domain.presence import is_gone
+from headrace.handlers._entry import entry
 from headrace.handlers._launches import are_launches_settled
 from headrace.handlers._rows import read_nodes
 from headrace.ports import Cloud
@@ -21,3 +22,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     remaining = sum(life != "terminated" for life in lives.values())
     remaining += sum(not is_gone(row, None, now) for row in unseen)
     return {"remaining": remaining or int(not are_launches_settled(cloud, request["run_id"]))}
+
+
+handler = entry(step)

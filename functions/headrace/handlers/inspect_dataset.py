@@ -11,6 +11,7 @@ from headrace.domain.errors import AccessDenied, DatasetUnusable, ObjectMissing
 from headrace.domain.job import DataInput, JobSpec
 from headrace.domain.model import Contract
 from headrace.domain.run import RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, split_address, write_model
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud, ObjectInfo
@@ -54,6 +55,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if cursor.is_done:
         _finish(cloud, row, cursor)
     return {"cursor": cursor.model_dump()}
+
+
+handler = entry(step)
 
 
 def _part_name(number: int) -> str:

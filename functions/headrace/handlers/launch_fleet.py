@@ -5,17 +5,19 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headrace.domain.errors import CapacityUnavailable, DeadlineExceeded, ObjectMissing, QuotaExceeded
+from headrace.domain.errors import AccessDenied, CapacityUnavailable, DeadlineExceeded, ObjectMissing, QuotaExceeded
 from headrace.domain.instants import from_text, to_text
 from headrace.domain.lifecycle import standing
 from headrace.domain.nodeconfig import Identity
-from headrace.domain.plan import FleetPlan, Plan
+from headrace.domain.plan import FleetPlan, Plan, Role
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import missing_indexes
-from headrace.handlers._files import read_plan, write_model
+from headrace.handlers._entry import entry
+from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
+from headrace.handlers._requests import first_requests, launch_request
 from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
-from headrace.ports import Cloud, LaunchRequest, LaunchResult, Node
+from headrace.ports import Cloud, LaunchResult, Node
 
 HMAC_KEY_BYTES = 32
 
@@ -24,7 +26,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Launch what the plan has and the run has not, with a client token that makes a repeat harmless.
 
     Raises RunTombstoned before or after the launch (what was launched is then undone), DeadlineExceeded when machines
-    would end themselves at once, CapacityUnavailable and QuotaExceeded naming every type tried.
+    would end themselves at once, CapacityUnavailable, QuotaExceeded and AccessDenied naming every type tried.
     """
     run_id, role, attempt = request["run_id"], request["role"], request["attempt"]
     row = read_standing_run(cloud, run_id)
@@ -34,16 +36,22 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if fleet is None:
         raise ValueError(f"the plan of run {run_id} has no {role} fleet")
     enter_phase(cloud, run_id, role)
-    places = missing_indexes(fleet, standing(read_nodes(cloud, run_id), role), attempt)
+    nodes = read_nodes(cloud, run_id)
+    places = missing_indexes(fleet, standing(nodes, role), attempt)
     if places:
-        order = _request(row, plan, fleet, attempt, len(places))
+        order = launch_request(row, plan, fleet, attempt, len(places), _zones(nodes, role, attempt))
+        _require_rights(cloud, row, plan, is_first=not nodes)
         note_asked(cloud, order)
         result = cloud.fleets.launch(order)
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
         note_adopted(cloud, order)
         _undo_if_tombstoned(cloud, run_id, result.nodes)
+        _require_ending(cloud, result.nodes, is_first=not nodes)
         _require_all(fleet, len(places), result)
     return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
+
+
+handler = entry(step)
 
 
 def _require_time(cloud: Cloud, row: RunRow) -> None:
@@ -51,19 +59,27 @@ def _require_time(cloud: Cloud, row: RunRow) -> None:
         raise DeadlineExceeded(f"the deadline of run {row.run_id} was {row.deadline_at}; nothing is launched after it")
 
 
-def _request(row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int) -> LaunchRequest:
-    return LaunchRequest(
-        run_id=row.run_id,
-        role=fleet.role,
-        attempt=attempt,
-        count=count,
-        instance_types=(fleet.instance_type, *fleet.fallback_types),
-        market=fleet.market,
-        region=plan.region,
-        client_token=f"{row.run_id}-{fleet.role}-{attempt}",
-        deadline_at=from_text(row.deadline_at),
-        reservation=fleet.reservation,
-    )
+def _zones(nodes: Sequence[NodeRow], role: Role, attempt: int) -> tuple[str, ...]:
+    """Return where the run's machines stand, those of this very launch left out: a repeat must ask the same again."""
+    others = (*standing(nodes, "storage"), *standing(nodes, "compute"))
+    return tuple(sorted({node.zone for node in others if (node.role, node.attempt) != (role, attempt)}))
+
+
+def _require_rights(cloud: Cloud, row: RunRow, plan: Plan, *, is_first: bool) -> None:
+    """Raise AccessDenied when a policy would refuse a launch of the plan: better now than after staging."""
+    refusals = cloud.checks.try_launches(first_requests(row, plan)) if is_first else ()
+    if refusals:
+        raise AccessDenied(f"nothing was launched: {'; '.join(refusals)}. Allow it for the role of LaunchFleet")
+
+
+def _require_ending(cloud: Cloud, nodes: Sequence[Node], *, is_first: bool) -> None:
+    """Raise AccessDenied when what was launched could not be ended, before anything more expensive follows.
+
+    Only real machines can be asked about: a policy by tags refuses any other id. They end themselves at their deadline.
+    """
+    refusal = cloud.checks.try_terminate([node.node_id for node in nodes]) if is_first and nodes else None
+    if refusal:
+        raise AccessDenied(f"machines can be launched but not terminated: {refusal}")
 
 
 def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable[tuple[int, Node]]) -> None:
@@ -77,7 +93,7 @@ def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable
 
 def _give_identity(cloud: Cloud, row: RunRow, node: Node, attempt: int) -> None:
     """Write the signing key once: a machine may have read it already."""
-    name = f"nodes/{node.node_id}/identity.json"
+    name = node_file(cloud, node.node_id, "identity.json")
     try:
         cloud.objects.head(cloud.settings.run_bucket, row.prefix + name)
     except ObjectMissing:
@@ -113,6 +129,8 @@ def _require_all(fleet: FleetPlan, wanted: int, result: LaunchResult) -> None:
         return
     tried = "; ".join(f"{one.instance_type} in {one.zone}: {one.message}" for one in result.faults)
     found = f"asked for {wanted} {fleet.role} machines, {len(result.nodes)} came; tried {tried or 'nothing'}"
-    if any(one.meaning in ("quota", "denied") for one in result.faults):
+    if any(one.meaning == "denied" for one in result.faults):
+        raise AccessDenied(f"{found}. Allow the action named above, then run again")
+    if any(one.meaning == "quota" for one in result.faults):
         raise QuotaExceeded(f"{found}. Raise the limit named above, then run again")
     raise CapacityUnavailable(f"{found}. Try another region, a capacity reservation, or run again later")

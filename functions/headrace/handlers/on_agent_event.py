@@ -14,7 +14,8 @@ from headrace.domain.lifecycle import TELEMETRY, changes_for
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wire import is_within
-from headrace.handlers._files import read_model
+from headrace.handlers._entry import entry
+from headrace.handlers._files import node_file, read_model
 from headrace.handlers._lease import renew_lease
 from headrace.handlers._rows import ATTEMPTS, change_node, read_node, read_run
 from headrace.handlers._waiting import answer_waiting_task
@@ -37,6 +38,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if detail_type != "Node Leaving":
         renew_lease(cloud, run, node)
     return {"applied": True}
+
+
+handler = entry(step)
 
 
 def _parse(request: dict[str, Any], detail_type: str) -> EventDetail:
@@ -65,7 +69,7 @@ def _addressee(cloud: Cloud, detail: EventDetail) -> tuple[RunRow, NodeRow]:
 
 def _verify(cloud: Cloud, run: RunRow, node: NodeRow, detail_type: str, detail: dict[str, Any]) -> None:
     try:
-        identity = read_model(cloud, run, f"nodes/{node.node_id}/identity.json", Identity)
+        identity = read_model(cloud, run, node_file(cloud, node.node_id, "identity.json"), Identity)
     except ObjectMissing:
         raise EventRefused(f"the key of node {node.node_id} was deleted") from None
     if not is_signed_by(detail_type, detail, bytes.fromhex(identity.hmac_key)):

@@ -6,6 +6,7 @@ import hashlib
 from typing import Any
 
 from headrace.domain.run import RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._rows import change_run, read_run
 from headrace.ports import Cloud
 
@@ -32,6 +33,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     arn = cloud.executions.start("decommission", f"{row.run_id}-{detail['status'].lower()}", given)
     change_run(cloud, row.run_id, {"decommission_arn": arn})
     return {"started": arn}
+
+
+handler = entry(step)
 
 
 def _failure(row: RunRow, detail: dict[str, Any]) -> dict[str, str]:

@@ -8,6 +8,7 @@ from typing import Any
 
 from headrace.domain.instants import to_text
 from headrace.domain.sweep import Decision, Opinion, Rules, decide, judge_machine, judge_run
+from headrace.handlers._entry import entry
 from headrace.handlers._leftovers import clean
 from headrace.handlers._release import terminate_each
 from headrace.handlers._rows import change_run
@@ -38,6 +39,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:  # noqa: ARG0
         "failed": len(reasons),
         "reasons": [*(_in_words(one) for one in (*decision.act, *decision.watch)), *reasons][:REASONS_SHOWN],
     }
+
+
+handler = entry(step)
 
 
 def _in_words(opinion: Opinion) -> str:

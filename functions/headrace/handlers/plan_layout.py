@@ -7,10 +7,14 @@ from typing import Any
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
+from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
+from headrace.domain.preflight import refusal, vcpus_needed
 from headrace.domain.run import RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
+from headrace.handlers._requests import first_requests
 from headrace.handlers._rows import enter_phase, read_standing_run
 from headrace.ports import Cloud
 
@@ -18,7 +22,8 @@ from headrace.ports import Cloud
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Write the plan beside the run; return the kind of storage.
 
-    Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses.
+    Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses,
+    QuotaExceeded when the account allows too few machines.
     """
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
@@ -28,7 +33,11 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
     chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
     write_model(cloud, row, "plan.json", chosen)
+    _require_possible(cloud, row, chosen)
     return {"storage": chosen.chosen.storage}
+
+
+handler = entry(step)
 
 
 def _refuse_mirrors(job: JobSpec) -> None:
@@ -49,3 +58,10 @@ def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
         ) from None
     except ObjectMissing:
         raise DestinationDenied(f"results: the bucket {bucket!r} does not exist; create it, or name another") from None
+
+
+def _require_possible(cloud: Cloud, row: RunRow, chosen: Plan) -> None:
+    needed = vcpus_needed(chosen.chosen.fleets, cloud.prices.catalog(chosen.region))
+    findings = cloud.checks.look(first_requests(row, chosen), tuple(quota.code for quota in needed))
+    if error := refusal(needed, findings):
+        raise error

@@ -6,6 +6,7 @@ from typing import Any
 
 from headrace.domain.errors import NodeNotReady
 from headrace.domain.lifecycle import standing
+from headrace.handlers._entry import entry
 from headrace.handlers._release import release
 from headrace.handlers._rows import read_nodes, read_standing_run
 from headrace.ports import Cloud
@@ -24,3 +25,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         reasons = "; ".join(f"{node.node_id} ({node.instance_type}): {node.failure}" for node in failed)
         raise NodeNotReady(f"{attempt} launches did not give a working {role} fleet. The last failed with: {reasons}")
     return {"attempt": attempt + 1}
+
+
+handler = entry(step)

@@ -7,10 +7,12 @@ from typing import Any
 
 from headrace.domain.errors import ObjectMissing
 from headrace.domain.instants import to_text
+from headrace.domain.measures import measures_of
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
 from headrace.domain.receipts import Ending, write_receipt
-from headrace.domain.run import RunRow
+from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, read_plan, results_address, write_model
 from headrace.handlers._leftovers import remove_stray_receipts
 from headrace.handlers._rows import change_run, enter_phase, read_run
@@ -26,7 +28,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     if read_run(cloud, run_id).ended_at:
         return _reported(cloud, run_id)
     row = enter_phase(cloud, run_id, "ended")
-    receipt = _receipt(cloud, row, None if row.results_checked_at else request["failure"])
+    receipt, nodes = _receipt(cloud, row, None if row.results_checked_at else request["failure"])
     key = write_model(cloud, row, f"receipt-{cloud.entropy.token_hex(4)}.json", receipt)
     end = {
         "status": receipt.status,
@@ -40,7 +42,10 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         return _reported(cloud, run_id)
     remove_stray_receipts(cloud, row.model_copy(update={"report_key": key}))
     cloud.bus.put(SOURCE, f"Run {receipt.status.title()}", {"run_id": run_id, "report_key": key})
-    return _answer(receipt)
+    return {**_answer(receipt), "measures": measures_of(receipt, nodes)}
+
+
+handler = entry(step)
 
 
 def _reported(cloud: Cloud, run_id: str) -> dict[str, Any]:
@@ -62,7 +67,7 @@ def _answer(receipt: Receipt) -> dict[str, Any]:
     }
 
 
-def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> Receipt:
+def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> tuple[Receipt, tuple[NodeRow, ...]]:
     plan = _plan(cloud, row)
     ending = Ending(
         status=_status(row, failure),
@@ -71,7 +76,7 @@ def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> Recei
         results=_results(cloud, row),
     )
     machines = tally(cloud, row, plan)
-    return write_receipt(row, machines.known, plan, ending, machines.strangers)
+    return write_receipt(row, machines.known, plan, ending, machines.strangers), machines.known
 
 
 def _plan(cloud: Cloud, row: RunRow) -> Plan | None:

@@ -12,6 +12,7 @@ from headrace.domain.nodeconfig import NodeConfig, StageConfig
 from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_model, read_plan, write_model
 from headrace.handlers._rows import change_node, change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud
@@ -38,6 +39,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         empty = {"files": 0, "bytes": 0, "total_files": share.files, "total_bytes": share.bytes, "rate_bytes_per_s": 0}
         change_node(cloud, node, {"staged": empty}, {"staged": {}})
     return {"command_id": send_document(cloud, row, "stage-dataset", role)}
+
+
+handler = entry(step)
 
 
 def _shares(cloud: Cloud, row: RunRow, plan: Plan, nodes: Sequence[NodeRow]) -> dict[str, StageConfig]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.domain.presence import is_gone
+from headrace.handlers._entry import entry
 from headrace.handlers._release import note_released, release, terminate
 from headrace.handlers._rows import read_nodes
 from headrace.ports import Cloud
@@ -31,3 +32,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     finally:
         terminate(cloud, others)
     return {"asked": len(asked) + len(others)}
+
+
+handler = entry(step)

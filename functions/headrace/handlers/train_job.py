@@ -11,6 +11,7 @@ from headrace.domain.nodeconfig import NodeConfig, TrainConfig
 from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
+from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_plan, results_address, split_address
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud
@@ -35,6 +36,9 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
     return {"command_id": send_document(cloud, row, "train-job", "compute")}
+
+
+handler = entry(step)
 
 
 def _train(cloud: Cloud, row: RunRow, plan: Plan, job: JobSpec, node: NodeRow, nodes: Sequence[NodeRow]) -> TrainConfig:

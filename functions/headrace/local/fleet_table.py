@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace.local.database import Database
-from headrace.ports import LaunchFault, LaunchRequest, Node, NodeLife
+from headrace.ports import Beside, LaunchFault, LaunchRequest, Node, NodeLife
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS launches (client_token TEXT PRIMARY KEY, launch TEXT NOT NULL);
@@ -117,7 +117,13 @@ def _launch(fields: dict[str, Any]) -> Launch:
             **asked,
             "instance_types": tuple(asked["instance_types"]),
             "deadline_at": datetime.fromisoformat(asked["deadline_at"]),
+            "zones": tuple(asked["zones"]),
+            "beside": _beside(asked["beside"]),
         }
     )
     nodes = tuple(_node_from(node) for node in fields["nodes"])
     return Launch(request, nodes, tuple(LaunchFault(**fault) for fault in fields["faults"]))
+
+
+def _beside(fields: dict[str, Any] | None) -> Beside | None:
+    return None if fields is None else Beside(tuple(fields["instance_types"]), fields["reservation"])

@@ -147,8 +147,9 @@ def _places(request: LaunchRequest, faults: Faults) -> tuple[list[tuple[str, str
     """Choose a (type, zone) for each node: best type first, then zones in order, as much as each has."""
     places: list[tuple[str, str]] = []
     short: list[LaunchFault] = []
+    zones = request.zones or tuple(request.region + letter for letter in ZONES)
     for instance_type in request.instance_types:
-        for zone in (request.region + letter for letter in ZONES):
+        for zone in zones:
             wanted = request.count - len(places)
             available = faults.available(instance_type, zone)
             granted = wanted if available is None else min(wanted, available)

@@ -32,7 +32,7 @@ def recorded(cloud: Cloud, write: Callable[[str], None]) -> Cloud:
         write(json.dumps({"call": count, **line}, separators=(",", ":")))
 
     ports: dict[str, Any] = {name: _Recording(name, getattr(cloud, name), note) for name in PORTS}
-    return Cloud(**ports, settings=cloud.settings)
+    return Cloud(**ports, settings=cloud.settings, checks=cloud.checks)
 
 
 def digest(value: object) -> str:

@@ -7,8 +7,8 @@ import sys
 from collections.abc import Mapping
 from pathlib import Path
 
+from headrace.domain.settings import Settings
 from headrace.local.owner import this_process
-from headrace.ports import Settings
 
 RUN_BUCKET = "headrace-runs"
 REGION = "us-east-1"

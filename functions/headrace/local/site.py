@@ -13,6 +13,7 @@ from typing import Any, Self
 from headrace.aws.objects import S3Objects
 from headrace.domain.errors import HeadraceError, UnknownRun
 from headrace.domain.run import RunRow
+from headrace.domain.settings import Settings
 from headrace.local.bus import LocalBus
 from headrace.local.control_plane import ControlPlane
 from headrace.local.denied import DenyingObjects
@@ -22,6 +23,7 @@ from headrace.local.faults import Faults
 from headrace.local.fleets import LocalFleets
 from headrace.local.journal import Journal
 from headrace.local.marker import OWNER
+from headrace.local.no_checks import NoChecks
 from headrace.local.prices import LocalPrices
 from headrace.local.process_nodes import AGENT, ProcessNodes
 from headrace.local.recovery import recover_run
@@ -30,7 +32,7 @@ from headrace.local.s3_folders import is_bucket_name
 from headrace.local.settings import REGION, child_environment, local_settings, node_environment
 from headrace.local.store import LocalRuns
 from headrace.local.system import SystemClock, SystemEntropy
-from headrace.ports import Cloud, Objects, Settings
+from headrace.ports import Cloud, Objects
 
 CLOSING_SECONDS = 120.0
 
@@ -153,6 +155,7 @@ class LocalSite:
             clock=clock,
             entropy=self._entropy,
             settings=self._settings,
+            checks=NoChecks(),
         )
         self._plane = plane
         # Leaving goes the other way: runs end, no more events come, handlers finish, and only then the ports close.

@@ -65,6 +65,7 @@ class SimulatedAgent:
         self.activity = "idle"
         self.heartbeat_seconds = 15.0
         """Until a configuration names another."""
+        self.folder_prefix = ""
 
     def boot(self) -> None:
         """Start the agent's life on the machine, and the timer that ends the machine without it."""
@@ -162,7 +163,7 @@ class SimulatedAgent:
         return None if text is None else Identity.model_validate_json(text)
 
     def _own(self, name: str) -> str:
-        return f"{self._prefix}nodes/{self._machine.node.node_id}/{name}"
+        return f"{self._prefix}nodes/{self.folder_prefix}{self._machine.node.node_id}/{name}"
 
     def _emit(self, detail_type: str, body: dict[str, Any]) -> None:
         identity = self._identity

@@ -22,7 +22,9 @@ def faulty(cloud: Cloud, plan: FaultPlan, effects: Mapping[str, Effect], note: N
         for name in PORTS
         if plan.touches_any(f"{name}.")
     }
-    kept = {name: getattr(cloud, name) for name in (*PORTS, "clock", "entropy", "settings") if name not in wrapped}
+    kept = {
+        name: getattr(cloud, name) for name in (*PORTS, "clock", "entropy", "settings", "checks") if name not in wrapped
+    }
     return Cloud(**wrapped, **kept)
 
 

@@ -13,6 +13,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.settings import Settings
 from headrace.local.asl.definition import Machine as MachineDefinition
 from headrace.local.asl.engine import Invoke
 from headrace.local.bus import LocalBus
@@ -21,6 +22,7 @@ from headrace.local.faults import Faults
 from headrace.local.interpreter import ExecutionDescription, Interpreter
 from headrace.local.loop import LoopClock, SimulatedLoop
 from headrace.local.machines import compiled_machines
+from headrace.local.no_checks import NoChecks
 from headrace.local.recorder import recorded
 from headrace.local.simulated.agent import SimulatedAgent
 from headrace.local.simulated.control_faults import ControlFaults
@@ -36,7 +38,7 @@ from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.simulated.port_faults import generic_effects
 from headrace.local.simulated.watcher import Watcher
 from headrace.local.simulated.worlds import machine_world, plane_world
-from headrace.ports import Cloud, Json, Settings
+from headrace.ports import Cloud, Json
 
 SWEEP_SECONDS = 120.0
 START = datetime(2026, 1, 1, tzinfo=UTC)
@@ -186,6 +188,7 @@ class SimulatedSite:
             clock=self._clock,
             entropy=SeededEntropy(self._source),
             settings=self._settings,
+            checks=NoChecks(),
         )
 
     def _faulty(self, cloud: Cloud) -> Cloud:
@@ -218,6 +221,7 @@ class SimulatedSite:
     def _boot(self, machine: Machine) -> None:
         agent = SimulatedAgent(machine, self.objects, self._settings.run_bucket, self.loop, self._send)
         agent.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
+        agent.folder_prefix = self._settings.node_folder_prefix
         machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent
         agent.is_leased = self._has_lease

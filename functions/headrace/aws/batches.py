@@ -1,0 +1,123 @@
+"""The launch calls of one fleet in one zone: at most 100 machines in each, with tokens that a repeat finds again."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, cast
+
+from headrace.aws.places import Place
+from headrace.aws.reservations import Reservation
+from headrace.aws.tags import RUN, STACK, instance_tags, specification
+from headrace.domain.plan import Role
+from headrace.ports import LaunchRequest
+
+if TYPE_CHECKING:
+    from mypy_boto3_ec2.literals import InstanceTypeType
+    from mypy_boto3_ec2.type_defs import (
+        CreateFleetRequestTypeDef,
+        FleetLaunchTemplateConfigRequestTypeDef,
+        FleetLaunchTemplateOverridesRequestTypeDef,
+        RunInstancesRequestTypeDef,
+        TagSpecificationTypeDef,
+    )
+
+BATCH = 100
+"""What EC2 advises for one call (aws-facts.md section 2)."""
+Arch = Literal["x86_64", "arm64"]
+ArchOf = Callable[[str], Arch]
+
+
+def batches(count: int) -> Iterator[int]:
+    """Yield the sizes of the calls that launch that many machines."""
+    for start in range(0, count, BATCH):
+        yield min(BATCH, count - start)
+
+
+def token_of(request: LaunchRequest, zone: str, number: int) -> str:
+    """Return the client token of one call: the same for the same launch, at most the 64 characters that EC2 takes."""
+    return hashlib.sha256(f"{request.client_token}/{zone}/{number}".encode()).hexdigest()
+
+
+@dataclass(frozen=True)
+class Launcher:
+    """Knows the stack's launch templates, one for each role and architecture."""
+
+    stack: str
+    arch_of: ArchOf
+
+    def fleet_call(self, request: LaunchRequest, place: Place, number: int, size: int) -> CreateFleetRequestTypeDef:
+        """Return the arguments of CreateFleet for one batch: all of it in this zone, or nothing.
+
+        Types are tried in their order (API reference, CreateFleet: `prioritized`; for spot the order is only a wish).
+        """
+        call: CreateFleetRequestTypeDef = {
+            "Type": "instant",
+            "ClientToken": token_of(request, place.zone, number),
+            "LaunchTemplateConfigs": self._configs(request, place),
+            "TargetCapacitySpecification": {"TotalTargetCapacity": size, "DefaultTargetCapacityType": request.market},
+            "TagSpecifications": [
+                specification("fleet", {STACK: self.stack, RUN: request.run_id}),
+                *self._machine_tags(request),
+            ],
+        }
+        if request.market == "spot":
+            call["SpotOptions"] = {
+                "AllocationStrategy": "capacity-optimized-prioritized",
+                "SingleAvailabilityZone": True,
+                "MinTargetCapacity": size,
+            }
+        else:
+            call["OnDemandOptions"] = {
+                "AllocationStrategy": "prioritized",
+                "SingleAvailabilityZone": True,
+                "MinTargetCapacity": size,
+            }
+        return call
+
+    def reserved_call(
+        self, request: LaunchRequest, place: Place, number: int, size: int, reservation: Reservation
+    ) -> RunInstancesRequestTypeDef:
+        """Return the arguments of RunInstances for one batch in a reservation: all of it, or nothing.
+
+        CreateFleet cannot name a reservation: its overrides have no such field, only a template does.
+        """
+        call = self.plain_call(request, place, size)
+        call["ClientToken"] = token_of(request, place.zone, number)
+        call["CapacityReservationSpecification"] = {
+            "CapacityReservationTarget": {"CapacityReservationId": reservation.reservation_id}
+        }
+        if reservation.kind == "capacity-block":
+            call["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
+        return call
+
+    def plain_call(self, request: LaunchRequest, place: Place, size: int) -> RunInstancesRequestTypeDef:
+        """Return the arguments of RunInstances for machines of the place's best type."""
+        instance_type = place.instance_types[0]
+        return {
+            "LaunchTemplate": {"LaunchTemplateName": self.template(request.role, instance_type), "Version": "$Latest"},
+            "InstanceType": cast("InstanceTypeType", instance_type),
+            "MinCount": size,
+            "MaxCount": size,
+            "TagSpecifications": self._machine_tags(request),
+        }
+
+    def _machine_tags(self, request: LaunchRequest) -> list[TagSpecificationTypeDef]:
+        tags = instance_tags(self.stack, request)
+        return [specification("instance", tags), specification("volume", tags)]
+
+    def _configs(self, request: LaunchRequest, place: Place) -> list[FleetLaunchTemplateConfigRequestTypeDef]:
+        overrides: dict[str, list[FleetLaunchTemplateOverridesRequestTypeDef]] = {}
+        for rank, one in enumerate(place.instance_types):
+            overrides.setdefault(self.template(request.role, one), []).append(
+                {"InstanceType": cast("InstanceTypeType", one), "SubnetId": place.subnet_id, "Priority": float(rank)}
+            )
+        return [
+            {"LaunchTemplateSpecification": {"LaunchTemplateName": name, "Version": "$Latest"}, "Overrides": ranked}
+            for name, ranked in overrides.items()
+        ]
+
+    def template(self, role: Role, instance_type: str) -> str:
+        """Return the name of the launch template for machines of that role and type."""
+        return f"{self.stack}-{role}-{self.arch_of(instance_type)}"
