@@ -116,7 +116,7 @@ def bases() -> Iterator[tuple[Base, frozenset[str]]]:
 def faults_of(base: Base, places: frozenset[str], *, everywhere: bool) -> Iterator[Fault]:
     """Yield one fault for each kind, place, value and position; `everywhere` takes every call, else first and last."""
     for row in TABLE:
-        for where in row.places:
+        for where in dict.fromkeys(row.places):
             if where in places:
                 values, seconds = _spread(row, everywhere=everywhere)
                 for nth in _positions(row, where, base.calls[where], everywhere=everywhere):
