@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import logging
 import os
 import random
@@ -25,6 +26,10 @@ LOG = logging.getLogger(__name__)
 FILE_MODE = 0o444
 ATTEMPTS = 6
 FIRST_WAIT_SECONDS = 0.2
+DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
+FULL = "this machine's volume is full; ask for more storage"
+ARCHIVED = "InvalidObjectState"
+"""What S3 calls the refusal to read an object whose class must be restored first; its status is 403, too."""
 WHOLE_OBJECT_SECONDS = 6 * 3600.0
 """For one request; silence within it is bounded where its pieces are read."""
 
@@ -62,6 +67,8 @@ class Fetcher:
                 LOG.info("%s does not answer ranges; its objects are read whole", wanted.source.bucket)
                 self._in_ranges = False
             except (Unlike, *S3_ERRORS) as error:
+                if getattr(error, "errno", None) in DISK_FULL:
+                    raise FetchFailed(f"{wanted.source}: {FULL}: {first_line(error)}") from error
                 failure = first_line(error)
         raise FetchFailed(f"{wanted.source}: could not be read in {ATTEMPTS} attempts; the last said: {failure}")
 
@@ -105,4 +112,6 @@ def _final_reason(error: Exception) -> str:
         return f"{error}" if error.filename else "it is no longer there"
     if isinstance(error, ObjectChanged):
         return str(error)
+    if ARCHIVED in str(error):
+        return "it is archived; restore it first"
     return "this machine's role may not read it"

@@ -2,22 +2,35 @@
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable
 from datetime import UTC, datetime
+from typing import NamedTuple
 
 from headrace_agent.fields import ConfigError, Fields
 
 
-def parse_lease(text: bytes) -> datetime:
-    """Return the deadline in a lease.json; raises ConfigError when it is malformed."""
+class Renewal(NamedTuple):
+    """What a lease says, in the time of the control plane."""
+
+    deadline_at: datetime
+    renewed_at: datetime
+
+
+def parse_lease(text: bytes) -> Renewal:
+    """Return what a lease.json says; raises ConfigError when it is malformed."""
     fields = Fields.parse(text, "lease.json")
-    given = fields.text("deadline_at")
+    return Renewal(_instant(fields, "deadline_at"), _instant(fields, "renewed_at"))
+
+
+def _instant(fields: Fields, name: str) -> datetime:
+    given = fields.text(name)
     try:
-        deadline_at = datetime.fromisoformat(given)
+        instant = datetime.fromisoformat(given)
     except ValueError as error:
-        raise ConfigError(f"lease.json: deadline_at must be an ISO 8601 instant, found {given!r}") from error
-    return deadline_at if deadline_at.tzinfo else deadline_at.replace(tzinfo=UTC)
+        raise ConfigError(f"lease.json: {name} must be an ISO 8601 instant, found {given!r}") from error
+    return instant if instant.tzinfo else instant.replace(tzinfo=UTC)
 
 
 class Lease:
@@ -27,7 +40,8 @@ class Lease:
     is earlier than the one given at launch, which nothing extends. A lease whose text changed is the only sign that
     the control plane lives: the bus and S3 answer long after nobody works behind them. Without such a sign, or with
     its identity deleted, a node that neither works nor serves a job elsewhere goes after `idle_seconds`; one that
-    works goes at its deadline only. Intervals are measured on a clock that nobody sets.
+    works goes at its deadline only. Intervals are measured on a clock that nobody sets, and so is the time from the
+    renewal of a lease to its deadline: a node whose own clock is wrong must not end a healthy job.
     """
 
     def __init__(
@@ -36,6 +50,7 @@ class Lease:
         self.deadline_at = self._cap = launch_deadline_at
         self._idle_seconds = idle_seconds
         self._monotonic = monotonic
+        self._until = math.inf
         self._text: bytes | None = None
         self._needed_at = monotonic()
         self._gone_since: float | None = None
@@ -50,13 +65,15 @@ class Lease:
         elif self._gone_since is None:
             self._gone_since = self._monotonic()
         if text is not None and text != self._text:
-            self.deadline_at = min(self._cap, parse_lease(text))
+            renewal = parse_lease(text)
+            self.deadline_at = min(self._cap, renewal.deadline_at)
+            self._until = self._monotonic() + (self.deadline_at - renewal.renewed_at).total_seconds()
             self._text = text
             self._needed_at = self._monotonic()
 
     def reason_to_leave(self, now: datetime, *, is_working: bool, is_serving: Callable[[], bool]) -> str:
         """Return why the node must go, or nothing; `is_serving` is asked only when nothing else keeps it."""
-        if now >= self.deadline_at:
+        if now >= self._cap or self._monotonic() >= self._until:
             return f"the deadline {self.deadline_at.isoformat()} has passed"
         if is_working:
             self._needed_at = self._monotonic()

@@ -167,6 +167,13 @@ class Objects(Protocol):
         """Return one page of the raw listing below the prefix, in key order."""
         ...
 
+    def abort_uploads(self, bucket: str, prefix: str) -> int:
+        """Remove the parts of every upload below the prefix that was begun and not completed; return how many.
+
+        No listing of objects shows them, and they are paid for until somebody does.
+        """
+        ...
+
 
 class Bus(Protocol):
     """The event bus."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import errno
 import hashlib
 import os
 import re
@@ -20,6 +21,9 @@ from headrace_agent.fetch import Fetcher, FetchFailed
 from headrace_agent.s3 import S3Address
 
 RANGE = re.compile(r"bytes=(\d+)-(\d+)")
+
+
+ARCHIVED = b"<Error><Code>InvalidObjectState</Code><StorageClass>GLACIER</StorageClass></Error>"
 
 
 @dataclass
@@ -59,7 +63,8 @@ def handler_of(odd: OddS3) -> type[BaseHTTPRequestHandler]:
             fault = odd.fault(asked)
             found = RANGE.match(asked or "")
             start, end = (int(found[1]), int(found[2]) + 1) if found else (0, len(odd.body))
-            data = odd.body[start:end]
+            data = ARCHIVED if fault == "archived" else odd.body[start:end]
+            fault = "403" if fault == "archived" else fault
             self.send_response(int(fault) if fault.isdigit() else odd.status_of_ranges if found else 200)
             self.send_header("ETag", '"0123456789abcdef0123456789abcdef"' if fault == "other" else f'"{odd.etag}"')
             self.send_header("Last-Modified", "Mon, 30 Nov 2026 00:00:00 GMT")
@@ -133,6 +138,24 @@ def test_an_object_that_may_not_be_read_is_not_asked_for_again(odd: OddS3, tmp_p
     with pytest.raises(FetchFailed, match="s3://b/k: this machine's role may not read it"):
         fetched(odd, tmp_path)
     assert len(odd.asked) == 1
+
+
+def test_an_object_that_was_archived_meanwhile_is_named_as_such(odd: OddS3, tmp_path: Path) -> None:
+    odd.body, odd.faults = b"x", ["archived"] * 5
+    with pytest.raises(FetchFailed, match="s3://b/k: it is archived; restore it first"):
+        fetched(odd, tmp_path)
+    assert len(odd.asked) == 1
+
+
+@pytest.mark.parametrize("size", [100, 4500])
+def test_a_full_disk_is_named_at_once(odd: OddS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, size: int) -> None:
+    def full(*_: object) -> int:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(os, "pwrite", full)
+    odd.body = os.urandom(size)
+    with pytest.raises(FetchFailed, match=r"volume is full; ask for more storage: .*No space left on device"):
+        fetched(odd, tmp_path)
 
 
 def test_an_object_that_changes_between_two_of_its_ranges_is_not_mixed(odd: OddS3, tmp_path: Path) -> None:

@@ -37,10 +37,12 @@ class Node:
         self.seconds = 0.0
         self.serves = False
         self.asked = 0
+        self.clock_error = timedelta(0)
         self.lease = Lease(DEADLINE, IDLE_SECONDS, monotonic=lambda: self.seconds)
 
     def hear(self, deadline_at: datetime = DEADLINE) -> None:
-        text = json.dumps({"deadline_at": deadline_at.isoformat(), "renewed_at": str(self.seconds)})
+        renewed_at = NOON + timedelta(seconds=self.seconds)
+        text = json.dumps({"deadline_at": deadline_at.isoformat(), "renewed_at": renewed_at.isoformat()})
         self.lease.take(text.encode(), has_identity=True)
 
     def reason(self, *, is_working: bool = False) -> str:
@@ -48,7 +50,7 @@ class Node:
             self.asked += 1
             return self.serves
 
-        now = NOON + timedelta(seconds=self.seconds)
+        now = NOON + timedelta(seconds=self.seconds) + self.clock_error
         return self.lease.reason_to_leave(now, is_working=is_working, is_serving=is_serving)
 
 
@@ -70,7 +72,7 @@ def test_a_renewed_lease_keeps_a_node() -> None:
 
 def test_the_same_lease_read_again_is_no_sign_of_life() -> None:
     node = Node()
-    text = json.dumps({"deadline_at": DEADLINE.isoformat(), "renewed_at": "0"}).encode()
+    text = lease_text(DEADLINE).encode()
     for _ in range(2):
         node.lease.take(text, has_identity=True)
         node.seconds += 60
@@ -116,6 +118,17 @@ def test_at_its_deadline_a_node_goes_whatever_it_does(*, is_working: bool) -> No
     assert node.reason(is_working=is_working) == f"the deadline {DEADLINE.isoformat()} has passed"
 
 
+@pytest.mark.parametrize("minutes_off", [-20, 20])
+def test_a_clock_that_is_wrong_moves_no_end_that_a_lease_sets(minutes_off: int) -> None:
+    node = Node()
+    node.clock_error = timedelta(minutes=minutes_off)
+    node.hear(NOON + timedelta(minutes=10))
+    node.seconds = 599
+    assert node.reason(is_working=True) == ""
+    node.seconds = 600
+    assert "has passed" in node.reason(is_working=True)
+
+
 def test_a_lease_brings_the_deadline_forward_and_back_and_never_past_that_of_the_launch() -> None:
     node = Node()
     node.hear(NOON + timedelta(hours=1))
@@ -128,7 +141,17 @@ def test_a_lease_brings_the_deadline_forward_and_back_and_never_past_that_of_the
     assert node.lease.deadline_at == DEADLINE
 
 
-@pytest.mark.parametrize("text", [b"", b"[]", b'{"deadline_at": 5}', b'{"deadline_at": "soon"}', b"\xff"])
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"[]",
+        b'{"deadline_at": 5}',
+        b'{"deadline_at": "soon"}',
+        b'{"deadline_at": "2026-01-01T12:00:00Z"}',
+        b"\xff",
+    ],
+)
 def test_a_malformed_lease_changes_nothing(text: bytes) -> None:
     node = Node()
     node.seconds = 100
@@ -158,8 +181,8 @@ def test_an_identity_that_is_back_is_no_reason_to_go() -> None:
     assert node.reason() == ""
 
 
-def lease_text(deadline_at: datetime) -> str:
-    return json.dumps({"deadline_at": deadline_at.isoformat(), "renewed_at": "2026-01-01T12:00:00.000Z"})
+def lease_text(deadline_at: datetime, renewed_at: datetime = NOON) -> str:
+    return json.dumps({"deadline_at": deadline_at.isoformat(), "renewed_at": renewed_at.isoformat()})
 
 
 def test_the_reader_reads_the_nodes_own_lease(node: AgentNode, s3: S3) -> None:
@@ -227,7 +250,7 @@ def test_a_shorter_deadline_in_the_lease_ends_the_job_too(node: AgentNode, s3: S
     node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(600)"))))
     node.start()
     bus.await_event("Job Started")
-    s3.put(RUN_BUCKET, f"{PREFIX}nodes/{NODE_ID}/lease.json", lease_text(datetime.now(UTC)))
+    s3.put(RUN_BUCKET, f"{PREFIX}nodes/{NODE_ID}/lease.json", lease_text(datetime.now(UTC), datetime.now(UTC)))
     assert bus.await_event("Job Failed")["reason"].startswith("the job was stopped: the deadline ")
     assert node.process
     await_true(lambda: node.process is not None and node.process.poll() == 0, "the agent's end")

@@ -51,6 +51,19 @@ def test_any_key_is_listed_as_it_was_written(objects: S3Objects, name: str) -> N
     objects.delete("bucket", key)
 
 
+def test_unfinished_uploads_below_a_prefix_are_aborted(objects: S3Objects) -> None:
+    client = boto3.client("s3", region_name="us-east-1")
+    for key in ("run-1/a", "run-1/b", "run-10/a"):
+        begun = client.create_multipart_upload(Bucket="bucket", Key=key)
+        client.upload_part(Bucket="bucket", Key=key, UploadId=begun["UploadId"], PartNumber=1, Body=b"half")
+    objects.put("bucket", "run-1/whole", b"1")
+    assert objects.abort_uploads("bucket", "run-1/") == 2
+    left = client.list_multipart_uploads(Bucket="bucket")["Uploads"]
+    assert [one["Key"] for one in left] == ["run-10/a"]
+    assert objects.get("bucket", "run-1/whole") == b"1"
+    assert objects.abort_uploads("bucket", "run-1/") == 0
+
+
 def test_folder_markers_and_empty_segments_are_shown_raw(objects: S3Objects) -> None:
     for key in ("a/", "a//b", "/lead", "a/../b"):
         objects.put("bucket", key, b"")

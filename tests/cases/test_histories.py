@@ -6,10 +6,8 @@ import json
 from dataclasses import replace
 from typing import Any
 
-import pytest
-
-from headrace.local.simulated import agent
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
+from headrace.local.simulated.work import Pace
 from tests.simulated_runs import SEED, job, prices
 
 STATE_BYTES_MAX = 64 * 1024
@@ -37,8 +35,9 @@ def test_r055_a_state_carries_no_more_for_a_big_fleet_than_for_a_small_one() -> 
     assert big <= small * 1.1
 
 
-def test_r063_a_job_of_a_week_stays_far_below_the_limit_of_a_history(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(agent, "TRAIN_SECONDS", WEEK_SECONDS)
+def test_r063_a_job_of_a_week_stays_far_below_the_limit_of_a_history() -> None:
     rare = replace(SETTINGS, heartbeat_seconds=3_600, heartbeat_timeout_seconds=4 * 3_600)
-    events = history_of(job(duration_hours=200), settings=rare, sweep_seconds=None)
+    events = history_of(
+        job(duration_hours=200), settings=rare, sweep_seconds=None, pace=Pace(train_seconds=WEEK_SECONDS)
+    )
     assert 20 < len(events) < EVENTS_MAX

@@ -115,7 +115,7 @@ def test_r011_not_found_is_no_proof_of_death() -> None:
                 return ()
             return terminate(node_ids)
 
-        site.fleets.terminate = unknown_at_first  # type: ignore[method-assign]
+        site.fleets.terminate = unknown_at_first  # type: ignore[assignment,method-assign]
         site.run(job())
         assert machines_alive(site) == []
 

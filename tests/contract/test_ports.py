@@ -128,6 +128,11 @@ class TestObjects:
         with pytest.raises(ObjectMissing):
             objects.head(BUCKET, "gone/x")
 
+    def test_where_nothing_was_half_uploaded_nothing_is_aborted(self, objects: Objects) -> None:
+        objects.put(BUCKET, "whole/x", b"1")
+        assert objects.abort_uploads(BUCKET, "whole/") == 0
+        assert objects.get(BUCKET, "whole/x") == b"1"
+
     def test_pages_hold_every_key_once_and_in_order(self, objects: Objects) -> None:
         keys = sorted((f"pages/{name}" for name in ("a/1", "a-1", "b+c d%é", "z", "a/2", "A", "~")), key=str.encode)
         for key in keys:

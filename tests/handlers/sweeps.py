@@ -39,7 +39,7 @@ def observations(site: SimulatedSite) -> list[str]:
 def keep_training(site: SimulatedSite) -> None:
     """Let the job go on for as long as the test lasts."""
     for agent in site.agents.values():
-        agent.hangs = True
+        agent.troubles.hangs = True
 
 
 def lose_execution(site: SimulatedSite, phase: str = "training") -> RunRow:

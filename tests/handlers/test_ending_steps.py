@@ -9,13 +9,16 @@ from typing import Any
 import pytest
 
 from headrace.domain.errors import DeadlineExceeded, NodesStillRunning
-from headrace.domain.instants import to_text
+from headrace.domain.instants import from_text, to_text
 from headrace.domain.presence import HIDDEN_SECONDS
 from headrace.handlers import confirm_terminated, launch_fleet, report_run, terminate_nodes
 from headrace.handlers._launches import are_launches_settled
+from headrace.handlers._leftovers import remove_stray_receipts
 from headrace.handlers._rows import read_run
-from headrace.local.simulated.site import SimulatedSite
-from tests.simulated_runs import machines_alive, nodes_of, only_run, receipt_of, simulated_site, start_until
+from headrace.local.faults import Faults
+from headrace.local.simulated.fault_plan import Fault, FaultPlan
+from headrace.local.simulated.site import SETTINGS, SimulatedSite
+from tests.simulated_runs import job, machines_alive, nodes_of, only_run, receipt_of, simulated_site, start_until
 
 
 @pytest.fixture
@@ -96,6 +99,45 @@ def test_a_machine_that_ended_by_itself_is_billed_until_then_and_not_until_someb
     report_run.step({**order(launched), "failure": {"state": "x", "error": "y", "cause": "z"}}, launched.cloud)
     usd = {one.resource_id: one.usd for one in receipt_of(launched).resources if one.kind == "node"}
     assert usd[lost.node_id] < usd[kept.node_id] / 50
+
+
+def test_a_machine_that_went_on_after_it_was_told_to_end_is_billed_until_it_went() -> None:
+    """A termination that is taken is not yet carried out, and what runs is paid for."""
+    with simulated_site(plan=FaultPlan([Fault("slow_to_go", "fleets.terminate", 1, seconds=240.0)])) as site:
+        site.run(job())
+        (compute,) = [node for node in nodes_of(site) if node.role == "compute"]
+        (line,) = [one for one in receipt_of(site).resources if one.resource_id == compute.node_id]
+        ended_at = site.fleets.machines[compute.node_id].node.ended_at
+        assert ended_at is not None
+        assert line.released_at == to_text(ended_at)
+        assert (ended_at - from_text(str(compute.released_at))).total_seconds() == pytest.approx(240, abs=1)
+
+
+def test_what_a_machine_that_died_had_uploaded_of_a_result_is_removed() -> None:
+    """Nobody completes it, no listing shows it, and it is paid for."""
+    with simulated_site(plan=FaultPlan([Fault("half_upload", "machine", 3)])) as site:
+        site.objects.upload_half("out", "small/another-run/model.bin", b"of another")
+        site.run(job())
+        assert only_run(site).status == "FAILED"
+        assert list(site.objects.half_uploads) == [("out", "small/another-run/model.bin")]
+
+
+def test_a_run_whose_results_may_not_be_touched_ends_nevertheless() -> None:
+    with simulated_site(faults=Faults(denied_buckets=frozenset({"out"}))) as site:
+        site.run(job())
+        assert only_run(site).status == "FAILED"
+        assert only_run(site).ended_at
+
+
+def test_stray_receipts_are_removed_from_every_page_of_a_listing() -> None:
+    with simulated_site(page_keys=1) as site:
+        site.run(job())
+        row = only_run(site)
+        for name in ("0", "1", "z"):
+            site.objects.put(SETTINGS.run_bucket, f"{row.prefix}receipt-{name}.json", b"{}")
+        remove_stray_receipts(site.cloud, row)
+        left = [key for key in site.objects.keys(SETTINGS.run_bucket) if "/receipt-" in key]
+        assert left == [row.report_key]
 
 
 def test_a_machine_that_no_row_knows_is_on_the_receipt(launched: SimulatedSite) -> None:

@@ -86,7 +86,7 @@ def test_a_replaced_machine_that_cannot_be_ended_fails_the_fleet(replaced: tuple
     def deaf(node_ids: Sequence[str]) -> tuple[str, ...]:
         return tuple(node_ids) if bad in node_ids else terminate(node_ids)
 
-    site.fleets.terminate = deaf  # type: ignore[method-assign]
+    site.fleets.terminate = deaf  # type: ignore[assignment,method-assign]
     show(site, bad, "running")
     assert verdict(site) == "waiting"
     site.settle(SETTINGS.node_boot_timeout_seconds)

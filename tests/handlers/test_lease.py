@@ -28,7 +28,7 @@ def train_on(site: SimulatedSite) -> tuple[NodeRow, ...]:
     """Start a run whose job goes on; return its machines."""
     start_until(site, "training", job(max_hours=5.0))
     for agent in site.agents.values():
-        agent.hangs = True
+        agent.troubles.hangs = True
     return nodes_of(site)
 
 

@@ -44,7 +44,7 @@ def listen(site: SimulatedSite) -> HeardBus:
 
 def keep_training(site: SimulatedSite) -> None:
     for agent in site.agents.values():
-        agent.hangs = True
+        agent.troubles.hangs = True
 
 
 def committed_usd(site: SimulatedSite) -> float:

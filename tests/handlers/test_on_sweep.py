@@ -129,7 +129,7 @@ def refuse_calls_with(site: SimulatedSite, node_id: str) -> None:
             raise ValueError(f"InvalidInstanceID.Malformed: {node_id}")
         return terminate(node_ids)
 
-    site.fleets.terminate = refusing  # type: ignore[method-assign]
+    site.fleets.terminate = refusing  # type: ignore[assignment,method-assign]
 
 
 def test_both_fleets_of_two_runs_are_told_apart(site: SimulatedSite) -> None:

@@ -20,7 +20,8 @@ from tests.simulated_runs import job, machines_alive, only_run, prices, start_un
 def site_with(*faults: str) -> SimulatedSite:
     """Return a site on which these faults are planned, with a data set."""
     site = SimulatedSite(7, prices(), plan=FaultPlan(map(Fault.parse, faults)))
-    site.objects.put("data", "set/one.bin", b"1")
+    for name in ("one", "two", "three", "four"):
+        site.objects.put("data", f"set/{name}.bin", name.encode())
     return site
 
 
@@ -108,6 +109,74 @@ def test_a_spot_notice_is_heard_before_the_machine_is_gone() -> None:
     site = site_with("spot@machine#3=1~90s")
     site.run(job())
     assert "spot interruption" in str(only_run(site).failure)
+    site.close()
+
+
+def test_a_function_that_stands_still_goes_on_after_its_execution_was_stopped() -> None:
+    """Lambda does not end an invocation because Step Functions no longer waits for it."""
+    site = site_with("paused@invoke.LaunchFleet#1=2~50s", "stop@control#1~1s")
+    site.run(job())
+    assert len(site.fleets.machines) == 2
+    assert machines_alive(site) == []
+    assert only_run(site).status == "STOPPED"
+    site.close()
+
+
+def test_an_event_whose_handler_dies_in_its_midst_is_handled_again() -> None:
+    site = site_with("dies@event.Job Done#1=5")
+    assert site.run(job()).status == "SUCCEEDED"
+    assert site.plan.injected
+    site.close()
+
+
+@pytest.mark.parametrize("kind", ["undeliverable", "delivery_timed_out"])
+def test_a_machine_that_its_document_does_not_reach_is_replaced(kind: str) -> None:
+    site = site_with(f"{kind}@nodes.send#1~60s")
+    assert site.run(job()).status == "SUCCEEDED"
+    assert len(site.fleets.machines) == 4
+    site.close()
+
+
+def test_a_machine_may_go_on_for_minutes_after_it_was_told_to_end() -> None:
+    """Asking once more, as every confirmation does, does not hurry it."""
+    site = site_with("slow_to_go@fleets.terminate#1~240s")
+    arn = start_until(site, "ending")
+    site.settle(60)
+    assert len(machines_alive(site)) == 1
+    site.settle(300)
+    assert machines_alive(site) == []
+    assert site.interpreter.describe_execution(arn).status == "SUCCEEDED"
+    site.close()
+
+
+@pytest.mark.parametrize(
+    ("fault", "machines", "reason"),
+    [
+        ("archived@bucket#1", 0, "is archived (GLACIER)"),
+        ("archived@bucket#1~1s", 2, "it is archived"),
+        ("changed@bucket#1~1s", 2, "it changed since it was listed"),
+        ("removed@bucket#1~1s", 2, "it is no longer there"),
+        ("full_disk@machine#1", 2, "No space left on device"),
+        ("full_disk@machine#3", 3, "No space left on device"),
+        ("half_upload@machine#3", 3, "the agent died while the job ran"),
+        ("damaged@machine#3=0", 3, "is missing"),
+        ("damaged@machine#3=1", 3, "has 14 bytes"),
+        ("damaged@machine#3=2", 3, "has 15 bytes and ETag"),
+    ],
+)
+def test_what_befalls_data_and_disks_ends_the_run_and_is_its_reason(fault: str, machines: int, reason: str) -> None:
+    site = site_with(fault)
+    site.run(job())
+    assert reason in str(only_run(site).failure)
+    assert only_run(site).status == "FAILED"
+    assert len(site.fleets.machines) == machines
+    assert machines_alive(site) == []
+    site.close()
+
+
+def test_a_bus_that_delivers_everything_twice_changes_nothing() -> None:
+    site = site_with("echoed@control#1~20s")
+    assert site.run(job()).status == "SUCCEEDED"
     site.close()
 
 

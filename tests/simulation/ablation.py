@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import fields, replace
+from datetime import datetime
 from functools import cache
 from typing import Any
+from unittest.mock import patch
 
-from headrace.local.asl.definition import Machine, State, Task
+from headrace.domain.sweep import Decision, Opinion, Suspicion, decide
+from headrace.handlers import on_sweep
+from headrace.local.asl.definition import INVOKE_AND_WAIT, Machine, State, Task
 from headrace.local.machines import compiled_machines
 from headrace.local.simulated.site import SimulatedSite
 from headrace.ports import LaunchRequest, LaunchResult
@@ -24,7 +29,13 @@ LAYERS: Mapping[str, str] = {
     "tombstone": "the mark after which nothing may be launched",
     "event_id": "the record of events already applied",
     "confirm": "confirming by listing that machines are gone",
+    "grace": "the time in which the sweep suspects no new machine",
+    "second_look": "the second look after which the sweep acts",
+    "time_limits": "the time-outs of the tasks that wait for agents",
 }
+
+
+FOR_EVER_SECONDS = 10.0**7
 
 
 @cache
@@ -46,6 +57,7 @@ def _state(machine: Machine, state: State, layers: frozenset[str]) -> State:
         catch=state.catch if keeps_catch else (),
         retry=() if "retry" in layers else state.retry,
         heartbeat=None if "heartbeat" in layers else state.heartbeat,
+        timeout=FOR_EVER_SECONDS if "time_limits" in layers and state.resource == INVOKE_AND_WAIT else state.timeout,
     )
 
 
@@ -58,6 +70,8 @@ def ablate(site: SimulatedSite, layers: frozenset[str]) -> None:
         ports["fleets"] = _Tokenless(ports["fleets"])
     if layers & {"tombstone", "event_id"}:
         ports["runs"] = _Forgetful(ports["runs"], layers)
+    if "grace" in layers:
+        ports["settings"] = replace(ports["settings"], boot_grace_seconds=0)
     site.cloud = replace(site.cloud, **ports)
     if "confirm" in layers:
         _confirm_nothing(site)
@@ -105,3 +119,15 @@ def _confirm_nothing(site: SimulatedSite) -> None:
         return {"remaining": 0} if function == "ConfirmTerminated" else await invoke(function, payload)
 
     site.invoke = confirmed
+
+
+def sweeping(layers: frozenset[str]) -> AbstractContextManager[object]:
+    """Within, the sweep acts at its first look if the second one is turned off."""
+    return patch.object(on_sweep, "decide", _decide_at_once) if "second_look" in layers else nullcontext()
+
+
+def _decide_at_once(
+    opinions: Iterable[Opinion], _seen: Mapping[str, Suspicion], now: datetime, _grace_seconds: float
+) -> Decision:
+    opinions = tuple(opinions)
+    return decide(opinions, {one.subject: Suspicion(one.finding, now) for one in opinions}, now, 0.0)

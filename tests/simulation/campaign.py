@@ -7,14 +7,12 @@ from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 from headrace.local.simulated.fault_plan import Fault
+from tests.simulation.helpless import HELPLESS
 from tests.simulation.runs import Outcome, run_scenario
 from tests.simulation.scenarios import scenario_of
 from tests.simulation.shrinking import shrunk
 from tests.simulation.speed import parsed_once
 from tests.simulation.stories import story
-
-HELPLESS = frozenset({"outage", "functions_dead", "terminate_denied", "hidden"})
-"""Faults with which the control plane cannot act for a while, so that a machine's life is bounded by its lease."""
 
 
 @dataclass

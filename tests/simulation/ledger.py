@@ -25,6 +25,11 @@ class MachineRecord:
     attempt: int
     launched_s: float
     deadline_s: float
+    asked_s: float | None = None
+    """When the cloud accepted to end it."""
+    configured_s: float | None = None
+    started_s: float | None = None
+    """When it first said that the job runs."""
     released_s: float | None = None
     released_by: str = ""
     ended_s: float | None = None
@@ -42,6 +47,8 @@ class Ledger(Watcher):
         """How many machines of each role one run is to have at most."""
         self.machines: dict[str, MachineRecord] = {}
         self.objects: dict[tuple[str, str], int] = {}
+        self.dataset: frozenset[str] = frozenset()
+        """Every key of the data set before a run began."""
         self.keys: list[str] = []
         """Every signing key that was given to a machine."""
         self.began: dict[str, float] = {}
@@ -51,6 +58,8 @@ class Ledger(Watcher):
         self.envelopes: list[Mapping[str, Json]] = []
         self.live: dict[tuple[str, str], int] = {}
         self.timeline: list[tuple[float, str, str]] = []
+        self.ends: dict[str, dict[str, Json]] = {}
+        """Status, receipt and instant that a run's row was first given as its end."""
         self.at_once: list[str] = []
         """What was found wrong while it happened."""
 
@@ -73,15 +82,28 @@ class Ledger(Watcher):
         if self.live[group] > self.planned[node.role]:
             self.at_once.append(f"two fleets: {self.live[group]} {node.role} machines of {node.run_id} at once")
 
+    def asked(self, node_id: str) -> None:
+        record = self.machines[node_id]
+        if record.asked_s is None and record.released_s is None:
+            record.asked_s = self.now()
+            self.live[record.run_id, record.role] -= 1
+
     def released(self, node_id: str, why: str) -> None:
         record = self.machines[node_id]
         record.released_s, record.released_by = self.now(), why
         record.lost_s = self.now() if why == "reclaimed" else record.lost_s
-        self.live[record.run_id, record.role] -= 1
+        if record.asked_s is None:
+            self.live[record.run_id, record.role] -= 1
         self.noted(node_id, f"released: {why}")
         caller = _CALLER.fullmatch(why)
         if caller and caller[1] not in (record.run_id, "None"):
             self.at_once.append(f"foreign: {node_id} of {record.run_id} was terminated by {why}")
+
+    def reported(self, run_id: str, end: Mapping[str, Json]) -> None:
+        """Note what the run table says of how a run ended."""
+        known = self.ends.setdefault(run_id, dict(end))
+        if changed := {name: end[name] for name in end if end[name] != known.get(name)}:
+            self.at_once.append(f"two ends: {run_id} had ended as {known} and was changed to {changed}")
 
     def ended(self, node_id: str) -> None:
         self.machines[node_id].ended_s = self.now()
@@ -97,6 +119,12 @@ class Ledger(Watcher):
     def said(self, node_id: str, detail_type: str) -> None:
         record = self.machines[node_id]
         record.said.append(detail_type)
+        if detail_type == "Node Configured" and record.configured_s is None:
+            record.configured_s = self.now()
+        if detail_type == "Job Started" and record.started_s is None:
+            record.started_s = self.now()
+        if detail_type in ("Dataset Staged", "Job Started") and "Node Configured" not in record.said:
+            self.at_once.append(f"unconfigured: {node_id} says {detail_type} before it was configured")
         if detail_type != "Telemetry Sampled":
             self.noted(node_id, f"says {detail_type}")
         if detail_type in ("Job Done", "Job Failed") and self._have_all_ended(record):

@@ -9,17 +9,20 @@ from headrace.local.faults import Faults
 from headrace.local.simulated import site as simulated
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.local.simulated.site import SimulatedSite
+from headrace.local.simulated.work import Pace
 from tests.simulated_runs import prices
-from tests.simulation.ablation import ablate, machines_without
+from tests.simulation.ablation import ablate, machines_without, sweeping
+from tests.simulation.helpless import OUTAGES, helpless_seconds
 from tests.simulation.invariants import excess_seconds, violations
 from tests.simulation.ledger import Ledger
 from tests.simulation.scenarios import Scenario, scenario_of
-from tests.simulation.speed import RememberingRuns
+from tests.simulation.watched import WatchedRuns
 
 FILES = 6
 PRICES = prices()
 SETTINGS = replace(simulated.SETTINGS, heartbeat_seconds=80, heartbeat_timeout_seconds=240, poll_seconds=25)
 """Fewer polls and heartbeats than a real cloud has, for speed."""
+PACE = Pace(configure_seconds=30.0, stage_seconds=20.0, train_seconds=280.0, spread=0.3)
 LONGEST_SECONDS = 36 * 3600.0
 LATER = frozenset({"late", "doubled", "forged"})
 """Kinds whose copies come some time after the fault struck."""
@@ -62,8 +65,10 @@ def run_scenario(
         plan=plan,
         watcher=ledger,
         settings=SETTINGS,
-        runs=RememberingRuns(),
-        machines=machines_without(without & {"catch", "retry", "heartbeat"}),
+        runs=WatchedRuns(ledger),
+        pace=PACE,
+        page_keys=1 + scenario.seed % 3,
+        machines=machines_without(without & {"catch", "retry", "heartbeat", "time_limits"}),
         has_rule="rule" not in without,
         has_lease="lease" not in without,
         **({"sweep_seconds": None} if "sweep" in without else {}),
@@ -71,31 +76,37 @@ def run_scenario(
     ledger.now = site.loop.time
     for number in range(FILES):
         site.objects.put("data", f"set/{number % 4}/{number:04d}.bin", bytes(100 + number))
+    ledger.dataset = frozenset(site.objects.keys("data"))
     try:
         ablate(site, without)
-        _live(site, ledger, scenario)
+        with sweeping(without):
+            _live(site, ledger, scenario)
         return _outcome(site, ledger, scenario)
     finally:
         site.close()
 
 
 def _live(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> None:
-    for number, given in enumerate(scenario.jobs):
+    for number, (given, at_s) in enumerate(zip(scenario.jobs, scenario.starts_s, strict=False)):
+        site.settle(at_s - site.loop.time())
         site.start(given, f"run-{number}")
-        site.settle(1)
+    site.settle(1)
     _settle(site, ledger)
-    left_seconds = _last_arrival(ledger) - site.loop.time()
+    left_seconds = max(_last_arrival(ledger) - site.loop.time(), site.deliveries.echo_seconds)
     if left_seconds > 0:
         site.settle(left_seconds + 1)
         _settle(site, ledger)
-    if _has_stray_receipts(site, ledger):
-        site.settle(simulated.SWEEP_SECONDS + 1)
+    if _has_leftovers(site, ledger):
+        held_seconds = sum(helpless_seconds(one) for one in site.plan.injected if one.kind in OUTAGES)
+        site.settle(3 * simulated.SWEEP_SECONDS + held_seconds + 1)
 
 
-def _has_stray_receipts(site: SimulatedSite, ledger: Ledger) -> bool:
-    """Tell whether a reporter that was struck left a receipt, which the next pass of the sweep is to remove."""
+def _has_leftovers(site: SimulatedSite, ledger: Ledger) -> bool:
+    """Tell whether a function that was struck left a receipt or keys, which the sweep is to remove."""
     receipts = [key for _, key in ledger.objects if "/receipt-" in key]
-    return bool(site.plan.injected) and len(receipts) > len(list(site.functions.truth.runs.run_ids()))
+    keys = [key for _, key in ledger.objects if "/nodes/" in key]
+    too_many = len(receipts) > len(list(site.functions.truth.runs.run_ids())) or bool(keys)
+    return bool(site.plan.injected) and too_many
 
 
 def _last_arrival(ledger: Ledger) -> float:

@@ -12,7 +12,12 @@ from headrace.local.simulated.fault_table import draw_faults
 from tests.simulated_runs import JOB
 
 MEAN_FAULTS = 3.0
-_ABSORBED = frozenset({"sent_twice", "twin", "doubled", "forged", "twice", "slow", "duplicate_trigger", "skew"})
+_ABSORBED = frozenset(
+    {
+        *("sent_twice", "twin", "doubled", "forged", "twice", "slow", "duplicate_trigger", "skew"),
+        *("paused", "overlapped", "dies", "stale", "untagged", "slow_to_go", "echoed"),
+    }
+)
 _AWAITED = frozenset({"hidden", "no_address", "empty", "unregistered"})
 _INVOKED_AGAIN = frozenset({"not_run", "throttled", "unreachable", "timed_out"})
 _SAID_AGAIN = ("Node Ready", "Node Configured", "Node Leaving", "Telemetry Sampled", "Job Started", "Job Progress")
@@ -42,10 +47,21 @@ class Scenario:
     planned: dict[str, int]
     faults: Sequence[Fault]
     is_feasible: bool = True
+    starts_s: Sequence[float] = (0.0, 1.0)
+    """When each of the jobs is asked for."""
 
 
-HOURS = {"duration_hours": 0.1, "max_hours": 0.2}
+HOURS = {"duration_hours": 0.1, "max_hours": 0.3}
 """Short, so that a job that hangs is soon over."""
+ON_BUDGET_SHARE = 0.08
+BUDGET_HOURS = 0.4
+"""For how long a budget pays for the fleet; plans of the shapes expect up to 0.393 hours of it."""
+BUDGET_MAX_HOURS = 1.5
+"""More hours than the budget pays for, so that the money ends first."""
+STARTS_S = (0.0, 45.0, 90.0, 130.0, 130.0)
+"""When the first job is asked for: at different times between two passes of the sweep."""
+LATER_S = (1.0, 120.0, 250.0)
+"""How much later the second one is."""
 INFEASIBLE: Sequence[dict[str, Any]] = (
     {"resilience": "mirror"},
     {"compute": {"instance_type": "c7i.larg"}},
@@ -53,19 +69,23 @@ INFEASIBLE: Sequence[dict[str, Any]] = (
     {"budget_usd": 0.0001},
     {"results": "s3://closed/here/"},
 )
-SHAPES: Sequence[tuple[dict[str, Any], dict[str, int]]] = (
-    ({"storage_nodes": 1}, {"storage": 1, "compute": 1}),
-    ({}, {"storage": 2, "compute": 1}),
-    ({"compute": {"instance_type": "c7i.large", "count": 2}}, {"storage": 2, "compute": 2}),
+SHAPES: Sequence[tuple[dict[str, Any], dict[str, int], float]] = (
+    ({"storage_nodes": 1}, {"storage": 1, "compute": 1}, 0.261),
+    ({}, {"storage": 2, "compute": 1}, 0.433),
+    ({"compute": {"instance_type": "c7i.large", "count": 2}}, {"storage": 2, "compute": 2}, 0.522),
     (
         {"storage": "local", "storage_nodes": None, "compute": {"instance_type": "i4i.large", "count": 2}},
         {"storage": 0, "compute": 2},
+        0.344,
     ),
     (
         {"storage": "direct", "storage_nodes": None, "demand": {"read_bytes_per_s": 100_000}},
         {"storage": 0, "compute": 1},
+        0.089,
     ),
 )
+
+"""Changes of the job, the machines they lead to, and what those cost in USD per hour."""
 
 
 def good_scenario() -> Scenario:
@@ -77,10 +97,14 @@ def good_scenario() -> Scenario:
 def scenario_of(seed: int, mean_faults: float = MEAN_FAULTS) -> Scenario:
     """Return what the seed stands for."""
     source = Random(f"scenario {seed}")  # noqa: S311 - a seed is the point
-    changes, planned = source.choices(SHAPES, (5, 3, 2, 1, 1))[0]
+    changes, planned, usd_per_hour = source.choices(SHAPES, (5, 3, 2, 1, 1))[0]
     is_feasible = source.random() > 0.04
     if not is_feasible:
         changes = {**changes, **source.choice(INFEASIBLE)}
+    if is_feasible and source.random() < ON_BUDGET_SHARE:
+        changes = {**changes, "budget_usd": round(usd_per_hour * BUDGET_HOURS, 4), "max_hours": BUDGET_MAX_HOURS}
     names = ["job-1", "job-10"] if is_feasible and source.random() < 0.1 else ["job-1"]
     jobs = [{"job": {**JOB, **HOURS, **changes, "name": name}, "client_token": f"token of {name}"} for name in names]
-    return Scenario(seed, jobs, planned, draw_faults(source, mean_faults), is_feasible)
+    first = source.choice(STARTS_S)
+    starts_s = (first, first + source.choice(LATER_S))
+    return Scenario(seed, jobs, planned, draw_faults(source, mean_faults), is_feasible, starts_s)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.local.simulated.fault_table import TABLE, Row
+from headrace.local.simulated.midway import MIDWAY
 from tests.simulation.runs import Outcome, run_scenario
 from tests.simulation.scenarios import Scenario, good_scenario
 from tests.simulation.speed import parsed_once
@@ -24,10 +25,24 @@ ABSORBED: Mapping[str, str] = {
     "skew": "no decision hangs on an agent's clock",
     "hidden": "shown again before it mattered",
     "no_address": "only ids were asked for",
+    "paused": "idempotent: nothing came in between",
+    "overlapped": "idempotent",
+    "dies": "tried again, or nobody waited for it",
+    "untagged": "looked at again",
+    "slow_to_go": "they were on their way already",
+    "empty": "nothing was done yet",
     "gone": "idempotent: it was not there anyway, or only adorns the receipt",
 }
 """Kinds that may leave no trace in a run, and why."""
-_CONCERNED = {"cannot_stage": (1, 2), "cannot_save": (3,), "exit": (3,), "hang": (1, 3)}
+_CONCERNED = {
+    "cannot_stage": (1, 2),
+    "cannot_save": (3,),
+    "exit": (3,),
+    "hang": (1, 3),
+    "damaged": (3,),
+    "half_upload": (3,),
+    "full_disk": (1, 3),
+}
 """Which machines a trouble of the work itself concerns: 1 and 2 hold the data, 3 trains."""
 BESIDES: Sequence[tuple[str, ...]] = (
     ("exit@machine#3=1",),
@@ -101,10 +116,18 @@ def bases() -> Iterator[tuple[Base, frozenset[str]]]:
 def faults_of(base: Base, places: frozenset[str], *, everywhere: bool) -> Iterator[Fault]:
     """Yield one fault for each kind, place, value and position; `everywhere` takes every call, else first and last."""
     for row in TABLE:
-        for where in row.places:
+        for where in dict.fromkeys(row.places):
             if where in places:
+                values, seconds = _spread(row, everywhere=everywhere)
                 for nth in _positions(row, where, base.calls[where], everywhere=everywhere):
-                    yield from (Fault(row.kind, where, nth, value, at) for value in row.values for at in row.seconds)
+                    yield from (Fault(row.kind, where, nth, value, at) for value in values for at in seconds)
+
+
+def _spread(row: Row, *, everywhere: bool) -> tuple[Sequence[int], Sequence[float]]:
+    """Return the values and times to try: of calls in the midst of a function every third does, with one pause."""
+    if everywhere or row.kind not in MIDWAY:
+        return row.values, row.seconds
+    return row.values[::3], row.seconds[-1:]
 
 
 def _positions(row: Row, where: str, count: int, *, everywhere: bool) -> Sequence[int]:
@@ -139,8 +162,22 @@ def trials(*, everywhere: bool) -> Iterator[Trial]:
     """Run every fault there is, one at a time."""
     with parsed_once():
         for base, places in bases():
+            passed: set[tuple[str, str, int]] = set()
             for fault in faults_of(base, places, everywhere=everywhere):
-                yield trial(base, fault)
+                invocation = (fault.kind, fault.where, fault.nth)
+                if invocation not in passed:
+                    one = trial(base, fault)
+                    if _came_to_its_end(one):
+                        passed.add(invocation)
+                    else:
+                        yield one
+
+
+def _came_to_its_end(one: Trial) -> bool:
+    """Tell whether a function made fewer calls than the fault was to strike after, which is no trial."""
+    what = f"{one.fault} on call {one.fault.value}"
+    is_beyond = one.fault.kind in MIDWAY and one.fault.value > 1
+    return is_beyond and not any(told == what for _, _, told in one.outcome.timeline)
 
 
 def by_cell(found: Iterable[Trial]) -> dict[Cell, list[Trial]]:

@@ -22,7 +22,13 @@ CASES = [
     ("retry", "", ["not_run@invoke.TrainJob#1"], "not absorbed"),
     ("heartbeat", "sweep", ["crash@machine#3~105s"], "unnoticed"),
     ("client_token", "", ["timed_out@invoke.LaunchFleet#1"], "two fleets"),
-    ("tombstone", "sweep", ["late@invoke.LaunchFleet#2~200s", "stop@control#1~110s"], "outlived"),
+    ("tombstone", "sweep", ["late@invoke.LaunchFleet#2~200s", "stop@control#1~150s"], "outlived"),
+    ("second_look", "", ["stale@executions.is_running#1"], "not absorbed"),
+    ("grace", "second_look", ["untagged@sweep#2~110s"], "killed"),
+    (
+        *("time_limits", "heartbeat,sweep"),
+        *(["crash@machine#1~300s", "crash@machine#2~300s", "crash@machine#3~160s"], "no end"),
+    ),
     ("confirm", "sweep", ["hidden@fleets.launch#1~300s", "stop@control#1~30s"], "outlived"),
 ]
 

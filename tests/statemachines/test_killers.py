@@ -11,6 +11,7 @@ import pytest
 
 from headrace.domain.instants import from_text
 from headrace.domain.spending import LEASE_SLACK_SECONDS
+from headrace.local.simulated.lease import LOOK_SECONDS
 from headrace.local.simulated.site import SETTINGS, SWEEP_SECONDS, SimulatedSite
 from headrace.local.simulated.watcher import Watcher
 from tests.simulated_runs import (
@@ -128,12 +129,12 @@ def test_r146_where_termination_is_denied_machines_that_are_heard_are_told_to_go
         arn = start_until(site, "training")
         site.fleets.deny_terminate(FOR_EVER_SECONDS)
         for agent in site.agents.values():
-            agent.exit_code = 1
+            agent.troubles.exit_code = 1
         site.settle(120)
         tombstone_at = from_text(str(only_run(site).tombstone_at))
         ending_of(site, arn)
         assert machines_alive(site) == []
-        assert seconds_after(ends, tombstone_at) <= LEASE_SLACK_SECONDS + SETTINGS.heartbeat_seconds
+        assert seconds_after(ends, tombstone_at) <= LEASE_SLACK_SECONDS + LOOK_SECONDS + SETTINGS.heartbeat_seconds
 
 
 def test_r145_machines_whose_agents_died_end_at_their_deadline_by_themselves() -> None:
@@ -167,7 +168,7 @@ def test_an_outage_of_the_control_plane_never_kills_a_healthy_job() -> None:
     with cloud_with(has_lease=True) as (site, _):
         start_until(site, "training", job(max_hours=20.0))
         for agent in site.agents.values():
-            agent.hangs = True
+            agent.troubles.hangs = True
         site.functions.dead_until = site.loop.time() + FOR_EVER_SECONDS
         site.settle(3 * 3600)
         assert len(machines_alive(site)) == 3, "neither the one that trains nor those that serve it"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote_plus
 
@@ -90,6 +90,27 @@ class S3Objects:
             for one in answer.get("Contents", [])
         )
         return ObjectPage(objects, answer.get("NextContinuationToken"))
+
+    def abort_uploads(self, bucket: str, prefix: str) -> int:
+        """Abort every unfinished multipart upload below the prefix; return how many there were.
+
+        Raises AccessDenied, and ObjectMissing when there is no such bucket.
+        """
+        with _named_errors("list the unfinished uploads of", bucket, prefix):
+            found = self._unfinished(bucket, prefix)
+        for key, upload_id in found:
+            # One that is gone meanwhile was completed or aborted, which is what is wanted.
+            with suppress(ObjectMissing), _named_errors("abort an upload of", bucket, key):
+                self._client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
+        return len(found)
+
+    def _unfinished(self, bucket: str, prefix: str) -> list[tuple[str, str]]:
+        """Return key and id of each; rclone's server answers that there is no such upload where there are none."""
+        pages = self._client.get_paginator("list_multipart_uploads").paginate(Bucket=bucket, Prefix=prefix)
+        try:
+            return [(one["Key"], one["UploadId"]) for page in pages for one in page.get("Uploads", [])]
+        except self._client.exceptions.NoSuchUpload:
+            return []
 
     def close(self) -> None:
         """Close the connections."""

@@ -52,6 +52,7 @@ class _WordedObjects:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self.get, self.put, self.head, self.delete = objects.get, objects.put, objects.head, objects.delete
+        self.abort_uploads = objects.abort_uploads
 
     def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
         try:

@@ -20,7 +20,8 @@ class Identity(Contract):
 class Lease(Contract):
     """A sign that the control plane lives: until when the node may stay, and when that was said.
 
-    `deadline_at` can only shorten the deadline that the node was launched with, never extend it.
+    `deadline_at` can only shorten the deadline that the node was launched with, never extend it. The node measures the
+    time between the two instants, so that its own clock may be wrong.
     """
 
     deadline_at: str

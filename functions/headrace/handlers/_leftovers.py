@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.domain.instants import to_text
 from headrace.domain.run import RunRow
@@ -20,30 +22,45 @@ def probe_place(results: str) -> tuple[str, str]:
 
 
 def clean(cloud: Cloud, row: RunRow) -> None:
-    """Delete keys and configurations of the run's nodes and its probe; then note that nothing is left."""
+    """Delete keys and configurations of the run's nodes, its probe and half uploads; then note that nothing is left."""
     _delete_node_objects(cloud, row)
     for node in read_nodes(cloud, row.run_id):
         change_node(cloud, node, {"key_deleted_at": to_text(cloud.clock.now())}, {"key_deleted_at": None})
     _delete_probe(cloud, row)
+    abort_uploads(cloud, row)
     remove_stray_receipts(cloud, row)
     change_run(cloud, row.run_id, {"swept_at": to_text(cloud.clock.now())}, {"swept_at": None})
 
 
+def abort_uploads(cloud: Cloud, row: RunRow) -> None:
+    """Remove what machines that died had uploaded of results when they did: nobody will complete it.
+
+    Where that is denied the parts stay, as they would without us; a run without a job had none.
+    """
+    try:
+        cloud.objects.abort_uploads(*split_address(results_address(read_job(cloud, row), row.run_id)))
+    except (AccessDenied, ObjectMissing):
+        return
+
+
 def remove_stray_receipts(cloud: Cloud, row: RunRow) -> None:
     """Delete every receipt but the one that the row names: a reporter may have died between its receipt and the row."""
-    bucket = cloud.settings.run_bucket
-    for found in cloud.objects.page(bucket, f"{row.prefix}receipt-").objects if row.report_key else ():
-        if found.key != row.report_key:
-            cloud.objects.delete(bucket, found.key)
+    for key in _keys(cloud, f"{row.prefix}receipt-") if row.report_key else ():
+        if key != row.report_key:
+            cloud.objects.delete(cloud.settings.run_bucket, key)
 
 
 def _delete_node_objects(cloud: Cloud, row: RunRow) -> None:
-    bucket, prefix = cloud.settings.run_bucket, f"{row.prefix}nodes/"
+    for key in _keys(cloud, f"{row.prefix}nodes/"):
+        cloud.objects.delete(cloud.settings.run_bucket, key)
+
+
+def _keys(cloud: Cloud, prefix: str) -> Iterator[str]:
+    """Yield every key below the prefix, from all pages; a key may be deleted before the next is asked for."""
     token: str | None = None
     while True:
-        page = cloud.objects.page(bucket, prefix, token)
-        for found in page.objects:
-            cloud.objects.delete(bucket, found.key)
+        page = cloud.objects.page(cloud.settings.run_bucket, prefix, token)
+        yield from (found.key for found in page.objects)
         token = page.next_token
         if token is None:
             return

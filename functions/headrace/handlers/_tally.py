@@ -19,7 +19,10 @@ class Tally(NamedTuple):
 
 
 def tally(cloud: Cloud, row: RunRow, plan: Plan | None) -> Tally:
-    """Return the run's machines; one that ended before it was asked to is released at that instant."""
+    """Return the run's machines; each was released when the cloud says that it ended, if the cloud tells.
+
+    That may be before it was asked to go, and later too: a request that is taken is not yet carried out.
+    """
     listed = {node.node_id: node for node in cloud.fleets.list_nodes(row.run_id)}
     known = tuple(_corrected(node, listed.get(node.node_id)) for node in read_nodes(cloud, row.run_id))
     unknown = [node for node_id, node in listed.items() if node_id not in {one.node_id for one in known}]
@@ -30,10 +33,7 @@ def tally(cloud: Cloud, row: RunRow, plan: Plan | None) -> Tally:
 def _corrected(row: NodeRow, node: Node | None) -> NodeRow:
     if node is None or node.ended_at is None:
         return row
-    ended_at = to_text(node.ended_at)
-    if row.released_at is not None and row.released_at <= ended_at:
-        return row
-    return row.model_copy(update={"released_at": ended_at})
+    return row.model_copy(update={"released_at": to_text(node.ended_at)})
 
 
 def _stranger(node: Node, usd_per_hour: float) -> NodeRow:

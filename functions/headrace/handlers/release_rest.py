@@ -1,4 +1,4 @@
-"""State ReleaseRest: deletes what the run created besides machines: keys and configurations of its nodes."""
+"""State ReleaseRest: deletes what the run created besides machines: keys and configurations of nodes, half uploads."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from headrace.domain.instants import to_text
 from headrace.domain.nodeconfig import NODE_OBJECTS
 from headrace.handlers._entry import entry
 from headrace.handlers._files import node_file
+from headrace.handlers._leftovers import abort_uploads
 from headrace.handlers._rows import change_node, read_nodes, read_run
 from headrace.ports import Cloud
 
@@ -20,6 +21,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         for name in NODE_OBJECTS:
             cloud.objects.delete(cloud.settings.run_bucket, row.prefix + node_file(cloud, node.node_id, name))
         change_node(cloud, node, {"key_deleted_at": to_text(cloud.clock.now())})
+    abort_uploads(cloud, row)
     return {"deleted": len(nodes)}
 
 

@@ -35,6 +35,10 @@ class DenyingObjects:
         """Return one page of the listing."""
         return self._of(bucket).page(bucket, prefix, token, limit)
 
+    def abort_uploads(self, bucket: str, prefix: str) -> int:
+        """Remove what was half uploaded."""
+        return self._of(bucket).abort_uploads(bucket, prefix)
+
     def _of(self, bucket: str) -> Objects:
         if self._is_denied(bucket):
             raise AccessDenied(f"bucket {bucket} refuses every call (declared fault)")

@@ -3,54 +3,48 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
 from collections.abc import Callable
 from datetime import timedelta
 from typing import Any
 
-from headrace.domain.dataset import DatasetPart
 from headrace.domain.errors import ObjectMissing
 from headrace.domain.events import SOURCE, event_id, signature
 from headrace.domain.instants import to_text
 from headrace.domain.nodeconfig import Identity, NodeConfig, Notice, StageConfig, TrainConfig
-from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
 from headrace.local.loop import LoopClock
 from headrace.local.simulated.lease import SimulatedLease
 from headrace.local.simulated.machines import Machine
 from headrace.local.simulated.memory import MemoryObjects
+from headrace.local.simulated.work import Pace, Place, SimulatedWork, Troubles
 from headrace.local.simulated.worlds import machine_world
 
 Send = Callable[[str, str, dict[str, Any]], None]
 """Given source, detail-type and detail."""
 
 IDENTITY_POLL_SECONDS = 1.0
-CONFIGURE_SECONDS = 8.0
-STAGE_BYTES_PER_S = 500_000_000
-TRAIN_SECONDS = 60.0
-FOR_EVER_SECONDS = 10.0**8
-RESULT = b"a trained model"
+RESTART_SECONDS = 5.0
 
 
 class SimulatedAgent:
     """The agent of one machine.
 
-    `exit_code` is how its training command ends, `skew_seconds` how far its clock is ahead, `hangs` that its work
-    never ends, `cannot_save` that results do not get to S3, `cannot_stage` that a file of the data set does not come.
     `power_off` ends the machine from inside, which `is_leased` False takes away; `is_serving` tells whether another
     machine works on what this one holds.
     """
 
     def __init__(
-        self, machine: Machine, objects: MemoryObjects, bucket: str, loop: asyncio.AbstractEventLoop, send: Send
+        self,
+        machine: Machine,
+        objects: MemoryObjects,
+        bucket: str,
+        loop: asyncio.AbstractEventLoop,
+        send: Send,
+        pace: Pace,
     ) -> None:
-        self.exit_code = 0
-        self.skew_seconds = 0.0
-        self.hangs = self.cannot_save = self.cannot_stage = False
         self.is_leased = True
         self.power_off: Callable[[str], None] = lambda _why: None
         self.is_serving: Callable[[], bool] = lambda: False
         self.lease = SimulatedLease(machine.request.deadline_at, loop)
-        self._work: StageConfig | TrainConfig | None = None
         self._machine = machine
         self._objects = objects
         self._bucket = bucket
@@ -62,10 +56,22 @@ class SimulatedAgent:
         self._sequence = 0
         self._is_armed = False
         self.notices: list[Notice] = []
-        self.activity = "idle"
+        place = Place(machine.node.node_id, machine.node.run_id, bucket)
+        self.work = SimulatedWork(place, objects, pace, self._emit, self._clock.now)
+        self.work.die = self.crash_and_restart
         self.heartbeat_seconds = 15.0
         """Until a configuration names another."""
         self.folder_prefix = ""
+
+    @property
+    def troubles(self) -> Troubles:
+        """What goes wrong on the machine."""
+        return self.work.troubles
+
+    @property
+    def activity(self) -> str:
+        """What the agent is doing."""
+        return self.work.activity
 
     def boot(self) -> None:
         """Start the agent's life on the machine, and the timer that ends the machine without it."""
@@ -91,7 +97,7 @@ class SimulatedAgent:
         """Drop every task but the heartbeat, as an agent that was restarted and lost its task would."""
         for task in self._machine.tasks[1:]:
             task.cancel()
-        self.activity = "idle"
+        self.work.activity = "idle"
 
     def crash(self) -> None:
         """End as a killed process does: not a word, and whatever it ran ends with it."""
@@ -99,13 +105,21 @@ class SimulatedAgent:
             task.cancel()
         self._machine.tasks.clear()
 
+    def crash_and_restart(self) -> None:
+        """End as a killed process does and begin again a little later, as its service manager has it."""
+        self.crash()
+        self._loop.call_later(RESTART_SECONDS, self.restart, context=machine_world())
+
     def restart(self) -> None:
         """Begin again after a crash: staging goes on, a job that ran is lost (headrace_agent.train)."""
+        if self._machine.node.life != "running":
+            return
         self.boot()
-        if isinstance(self._work, StageConfig):
-            self._start(self._stage(self._work))
-        elif isinstance(self._work, TrainConfig):
-            self.activity = "idle"
+        work = self.work.current
+        if isinstance(work, StageConfig):
+            self._start(self.work.stage(work))
+        elif isinstance(work, TrainConfig):
+            self.work.current, self.work.activity = None, "idle"
             self._emit("Job Failed", {"reason": "the agent died while the job ran, so the job was ended"})
 
     def _start(self, work: Any) -> asyncio.Task[None]:
@@ -117,6 +131,8 @@ class SimulatedAgent:
         while self._identity is None:
             await asyncio.sleep(IDENTITY_POLL_SECONDS)
             self._identity = self._read_identity()
+            if self._identity is not None:
+                self.work.attempt = self._identity.attempt
             if self._identity is None and self._leaves():
                 return
         self._emit("Node Ready", {"agent_version": "simulated", "boot_id": self._machine.node.node_id})
@@ -132,7 +148,7 @@ class SimulatedAgent:
             return False
         if self.lease.is_due():
             self.lease.take(self._read("lease.json"), has_identity=self._read("identity.json") is not None)
-        now = self._clock.now() + timedelta(seconds=self.skew_seconds)
+        now = self._clock.now() + timedelta(seconds=self.troubles.skew_seconds)
         is_working = self.activity != "idle" or self.is_serving()
         reason = self.lease.reason_to_leave(now, is_working=is_working)
         if reason:
@@ -142,7 +158,7 @@ class SimulatedAgent:
 
     def _seconds_to_deadline(self) -> float:
         left = (self._machine.request.deadline_at - self._clock.now()).total_seconds()
-        return max(0.0, left - self.skew_seconds)
+        return max(0.0, left - self.troubles.skew_seconds)
 
     def _end_at_deadline(self) -> None:
         """Power off whatever the agent does, as the machine's own timer does."""
@@ -177,7 +193,7 @@ class SimulatedAgent:
             "attempt": identity.attempt,
             "node_id": identity.node_id,
             "sequence": self._sequence,
-            "sent_at": to_text(self._clock.now() + timedelta(seconds=self.skew_seconds)),
+            "sent_at": to_text(self._clock.now() + timedelta(seconds=self.troubles.skew_seconds)),
             "body": body,
         }
         detail["hmac"] = signature(detail_type, detail, bytes.fromhex(identity.hmac_key))
@@ -187,88 +203,10 @@ class SimulatedAgent:
         config = NodeConfig.model_validate_json(self._objects.get(self._bucket, self._own("config.json")))
         self.heartbeat_seconds = config.heartbeat_seconds
         if document == "stage-dataset" and config.stage:
-            self._start(self._stage(config.stage))
+            self._start(self.work.stage(config.stage))
         if document == "train-job" and config.train:
-            self._start(self._train(config.train))
+            self._start(self.work.train(config.train))
 
     async def _configure(self) -> None:
-        await asyncio.sleep(CONFIGURE_SECONDS)
+        await self.work.configure()
         self._emit("Node Configured", {"actions": 1, "not_executed": ["everything, in a simulation"]})
-
-    async def _hang(self) -> None:
-        if self.hangs:
-            await asyncio.sleep(FOR_EVER_SECONDS)
-
-    async def _stage(self, stage: StageConfig) -> None:
-        self._work, self.activity = stage, "staging"
-        files = [
-            file
-            for part in stage.parts
-            for file in DatasetPart.model_validate_json(self._objects.get(self._bucket, self._prefix + part)).files
-        ]
-        rate = {"total_files": stage.files, "total_bytes": stage.bytes, "rate_bytes_per_s": STAGE_BYTES_PER_S}
-        await asyncio.sleep(1 + stage.bytes / STAGE_BYTES_PER_S)
-        await self._hang()
-        self._work = None
-        if self.cannot_stage:
-            self.activity = "idle"
-            self._emit("Dataset Failed", {"reason": "an object is gone", "missing": [file.path for file in files[:1]]})
-            return
-        self._emit("Dataset Progress", {"files": stage.files, "bytes": stage.bytes, **rate})
-        lines = sorted(f"{file.path}\t{file.bytes}\t{file.etag}" for file in files)
-        digest = hashlib.sha256("\n".join(lines).encode()).hexdigest()
-        self._emit("Dataset Staged", {"files": len(files), "bytes": stage.bytes, "digest": digest})
-        self.activity = "idle"
-
-    async def _train(self, train: TrainConfig) -> None:
-        self._work, self.activity = train, "training"
-        self._emit("Job Started", {"pid": 1})
-        await asyncio.sleep(TRAIN_SECONDS / 2)
-        self._emit("Job Progress", {"step": 1, "total_steps": 2, "metrics": {"loss": "0.5"}, "message": None})
-        await asyncio.sleep(TRAIN_SECONDS / 2)
-        await self._hang()
-        self._finish(train)
-
-    def _finish(self, train: TrainConfig) -> None:
-        self._work, self.activity = None, "idle"
-        if self.cannot_save:
-            self._emit("Job Failed", {"reason": "1 of 1 results could not be saved: 503 SlowDown"})
-            return
-        manifest = self._save(train)
-        self._emit("Results Progress", {"files": 1, "bytes": len(RESULT)})
-        if self.exit_code == 0:
-            self._emit("Job Done", {"manifest": manifest, "files": 1, "bytes": len(RESULT)})
-        else:
-            reason = f"the command ended with exit code {self.exit_code}"
-            self._emit("Job Failed", {"reason": reason, "exit_code": self.exit_code, "manifest": manifest})
-
-    def _save(self, train: TrainConfig) -> str:
-        node_id = self._machine.node.node_id
-        key = f"{train.results_prefix}model-{node_id}.bin"
-        self._objects.put(train.results_bucket, key, RESULT)
-        etag = self._objects.head(train.results_bucket, key).etag
-        saved = ResultFile(
-            path=f"model-{node_id}.bin",
-            key=key,
-            bytes=len(RESULT),
-            sha256=hashlib.sha256(RESULT).hexdigest(),
-            etag=etag,
-        )
-        folder = f"results/{node_id}/"
-        self._write(folder + "part-00000.json", ResultsPart(files=(saved,)))
-        manifest = ResultsManifest(
-            run_id=self._machine.node.run_id,
-            attempt=1 if self._identity is None else self._identity.attempt,
-            node_id=node_id,
-            bucket=train.results_bucket,
-            prefix=train.results_prefix,
-            files=1,
-            bytes=len(RESULT),
-            parts=(folder + "part-00000.json",),
-            written_at=to_text(self._clock.now()),
-        )
-        self._write(folder + "manifest.json", manifest)
-        return folder + "manifest.json"
-
-    def _write(self, name: str, model: ResultsPart | ResultsManifest) -> None:
-        self._objects.put(self._bucket, self._prefix + name, model.model_dump_json().encode())

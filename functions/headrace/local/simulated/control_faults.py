@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Mapping
 
+from headrace.local.simulated.bucket_faults import BucketFaults
 from headrace.local.simulated.deliveries import SimulatedDeliveries
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.local.simulated.faulty import Note
@@ -14,7 +15,7 @@ from headrace.ports import Cloud, Json
 
 
 class ControlFaults:
-    """Strikes at `control`, counted in seconds since `begin`."""
+    """Strikes at `control`, counted in seconds since `begin`; an echo lasts from then on."""
 
     def __init__(
         self,
@@ -23,6 +24,7 @@ class ControlFaults:
         truth: Cloud,
         functions: Functions,
         deliveries: SimulatedDeliveries,
+        bucket_faults: BucketFaults,
         note: Note,
     ) -> None:
         self._loop = loop
@@ -30,11 +32,17 @@ class ControlFaults:
         self._truth = truth
         self._functions = functions
         self._deliveries = deliveries
+        self._bucket_faults = bucket_faults
         self._note = note
 
     def begin(self, execution_arn: str, given: Mapping[str, Json]) -> None:
         """Plan what will befall this execution."""
+        self._bucket_faults.begin()
         for fault in self._plan.next("control"):
+            if fault.kind == "echoed":
+                self._note("fault", str(fault))
+                self._deliveries.echo_seconds = fault.seconds
+                continue
             self._loop.call_later(fault.seconds, self._strike, fault, execution_arn, given, context=machine_world())
 
     def _strike(self, fault: Fault, execution_arn: str, given: Mapping[str, Json]) -> None:

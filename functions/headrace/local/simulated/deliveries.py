@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.local.simulated.faulty import Note
-from headrace.local.simulated.functions import Functions
+from headrace.local.simulated.functions import RETRY_SECONDS, Functions
+from headrace.local.simulated.midway import MIDWAY
 from headrace.local.simulated.worlds import hold_plane, plane_world
 from headrace.ports import Json
 
@@ -27,6 +28,8 @@ class SimulatedDeliveries:
         self._world = plane_world()
         self._held: list[tuple[str, Json]] = []
         self._down_until = 0.0
+        self.echo_seconds = 0.0
+        """After how long the bus delivers each event of an agent a second time; 0 for never."""
 
     def deliver(self, where: str, function: str, envelope: dict[str, Json]) -> None:
         """Hand the event to the handler, as the planned faults of that place let it."""
@@ -34,7 +37,9 @@ class SimulatedDeliveries:
         for fault in faults:
             self._note("fault", str(fault))
         if not any(fault.kind in ("lost", "late") for fault in faults):
-            self._arrive(function, envelope)
+            self._arrive(function, envelope, midway=[fault for fault in faults if fault.kind in MIDWAY])
+            if self.echo_seconds and where.startswith("event."):
+                self._arrive(function, envelope, self.echo_seconds)
         for fault in faults:
             self._strike(fault, function, envelope)
 
@@ -48,17 +53,17 @@ class SimulatedDeliveries:
             for forgery in forgeries(envelope):
                 self._arrive(function, forgery, fault.seconds)
 
-    def _arrive(self, function: str, envelope: Json, seconds: float = 0.0) -> None:
+    def _arrive(self, function: str, envelope: Json, seconds: float = 0.0, midway: Sequence[Fault] = ()) -> None:
         if seconds:
             self._loop.call_later(seconds, self._attend, function, envelope, context=self._world)
         else:
-            self._loop.call_soon(self._attend, function, envelope, context=self._world)
+            self._loop.call_soon(self._attend, function, envelope, midway, context=self._world)
 
-    def _attend(self, function: str, envelope: Json) -> None:
+    def _attend(self, function: str, envelope: Json, midway: Sequence[Fault] = ()) -> None:
         if self._loop.time() < self._down_until:
             self._held.append((function, envelope))
         else:
-            self._functions.attend(function, envelope)
+            self._functions.attend(function, envelope, RETRY_SECONDS, midway)
 
     def hold(self, seconds: float) -> None:
         """Let the whole control plane stand still that long: no timer, no function, events wait."""

@@ -6,10 +6,11 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
-from headrace.local.simulated.documents import SimulatedNodes
+from headrace.local.simulated.documents import SimulatedNodes, Undelivered
 from headrace.local.simulated.fault_plan import Fault
 from headrace.local.simulated.faulty import Effect
 from headrace.local.simulated.machines import ZONE, SimulatedFleets
+from headrace.local.simulated.port_faults import ServiceFailed
 from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
 
 Launch = Callable[..., LaunchResult]
@@ -35,9 +36,15 @@ def _launch_effects(fleets: SimulatedFleets) -> dict[str, Effect]:
         fleets.hide([node.node_id for node in result.nodes], fault.seconds)
         return result
 
+    def adrift(fault: Fault, call: Launch, request: LaunchRequest, **how: Any) -> LaunchResult:
+        """Launch machines that nobody is told of and that no listing shows for a while."""
+        hidden(fault, call, request, **how)
+        raise ServiceFailed(f"{fault.where}: InternalError")
+
     return {
         "vanishing": vanishing,
         "hidden": hidden,
+        "adrift": adrift,
         "partial": partial_fleet,
         "quota": quota,
         "no_capacity": no_capacity,
@@ -76,7 +83,12 @@ def _listing_effects(fleets: SimulatedFleets) -> dict[str, Effect]:
         fleets.blank_addresses(fault.seconds)
         return call(run_id)
 
-    return {"terminate_denied": terminate_denied, "no_address": no_address}
+    return {"terminate_denied": terminate_denied, "slow_to_go": slow_to_go, "no_address": no_address}
+
+
+def slow_to_go(fault: Fault, call: Any, node_ids: Sequence[str]) -> Any:
+    """Take the request, and let the machines run on for a while."""
+    return call(node_ids, lag_seconds=fault.seconds)
 
 
 def _document_effects(nodes: SimulatedNodes) -> dict[str, Effect]:
@@ -85,16 +97,29 @@ def _document_effects(nodes: SimulatedNodes) -> dict[str, Effect]:
         nodes.deregister(fault.seconds)
         return call(*args)
 
-    def never_ran(_fault: Fault, call: Any, *args: Any) -> Any:
-        """Take a command that reaches nobody; its status stays pending for ever."""
-        return call(*args, reaches=False)
-
     return {
         "unregistered": unregistered,
         "never_ran": never_ran,
+        "undeliverable": undeliverable,
+        "delivery_timed_out": delivery_timed_out,
         "empty": empty,
         "failed": failed,
     }
+
+
+def never_ran(_fault: Fault, call: Any, *args: Any) -> Any:
+    """Take a command that reaches nobody; its status stays pending for ever."""
+    return call(*args, undelivered=Undelivered())
+
+
+def undeliverable(_fault: Fault, call: Any, *args: Any) -> Any:
+    """Take a command that reaches all but the first machine, and say so at once."""
+    return call(*args, undelivered=Undelivered(1, "Undeliverable", 0.0))
+
+
+def delivery_timed_out(fault: Fault, call: Any, *args: Any) -> Any:
+    """Take a command that reaches all but the first machine, and say so after a while."""
+    return call(*args, undelivered=Undelivered(1, "DeliveryTimedOut", fault.seconds))
 
 
 def empty(_fault: Fault, _call: Any, *_args: Any) -> CommandStatus:

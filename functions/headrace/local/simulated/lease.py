@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 from datetime import datetime
 
 from headrace.domain.instants import from_text
@@ -18,6 +19,7 @@ class SimulatedLease:
     def __init__(self, launch_deadline_at: datetime, loop: asyncio.AbstractEventLoop) -> None:
         self.deadline_at = self._cap = launch_deadline_at
         self._loop = loop
+        self._until = math.inf
         self._text: bytes | None = None
         self._looked_at = self._needed_at = loop.time()
         self._gone_since: float | None = None
@@ -36,11 +38,13 @@ class SimulatedLease:
         if text is not None and text != self._text:
             self._text = text
             self._needed_at = self._loop.time()
-            self.deadline_at = min(self._cap, from_text(Lease.model_validate_json(text).deadline_at))
+            lease = Lease.model_validate_json(text)
+            self.deadline_at = min(self._cap, from_text(lease.deadline_at))
+            self._until = self._loop.time() + (self.deadline_at - from_text(lease.renewed_at)).total_seconds()
 
     def reason_to_leave(self, now: datetime, *, is_working: bool) -> str:
         """Return why the machine must go, or nothing; one that works goes at its deadline only."""
-        if now >= self.deadline_at:
+        if now >= self._cap or self._loop.time() >= self._until:
             return f"the deadline {self.deadline_at.isoformat()} has passed"
         if is_working:
             self._needed_at = self._loop.time()

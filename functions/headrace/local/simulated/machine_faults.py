@@ -9,11 +9,11 @@ from headrace.local.simulated.agent import SimulatedAgent
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.local.simulated.faulty import Note
 from headrace.local.simulated.machines import Machine, SimulatedFleets
+from headrace.local.simulated.work import Troubles
 from headrace.local.simulated.worlds import machine_world
 
 NOTICE_SECONDS = 120.0
 """Between a spot interruption notice and the end."""
-RESTART_SECONDS = 5.0
 
 
 class MachineFaults:
@@ -42,11 +42,7 @@ class MachineFaults:
     def booted(self, machine: Machine, agent: SimulatedAgent) -> None:
         """Give the agent the troubles planned for its machine."""
         for fault in self._of.get(machine.node.node_id, ()):
-            agent.skew_seconds += fault.value if fault.kind == "skew" else 0
-            agent.hangs = agent.hangs or fault.kind == "hang"
-            agent.cannot_save = agent.cannot_save or fault.kind == "cannot_save"
-            agent.cannot_stage = agent.cannot_stage or fault.kind == "cannot_stage"
-            agent.exit_code = fault.value if fault.kind == "exit" else agent.exit_code
+            _afflict(agent.troubles, fault)
 
     def _strike(self, fault: Fault, machine: Machine) -> None:
         if machine.node.life not in ("pending", "running"):
@@ -61,9 +57,10 @@ class MachineFaults:
             self._lose(machine)
         elif agent := self._agents.get(machine.node.node_id):
             self._note(machine.node.node_id, f"its agent: {fault.kind}")
-            agent.crash()
             if fault.kind == "restart":
-                self._loop.call_later(RESTART_SECONDS, self._restart, machine, agent, context=machine_world())
+                agent.crash_and_restart()
+            else:
+                agent.crash()
 
     def _lose(self, machine: Machine) -> None:
         self.fleets.lose(machine.node.node_id, "reclaimed", says_goodbye=False)
@@ -73,6 +70,22 @@ class MachineFaults:
         for one in [machine, *(other for other in others if other is not machine)][:count]:
             self._lose(one)
 
-    def _restart(self, machine: Machine, agent: SimulatedAgent) -> None:
-        if machine.node.life == "running":
-            agent.restart()
+
+_FLAGS = {
+    "hang": "hangs",
+    "cannot_save": "cannot_save",
+    "cannot_stage": "cannot_stage",
+    "full_disk": "is_disk_full",
+    "half_upload": "dies_uploading",
+}
+
+
+def _afflict(troubles: Troubles, fault: Fault) -> None:
+    if flag := _FLAGS.get(fault.kind):
+        setattr(troubles, flag, True)
+    elif fault.kind == "skew":
+        troubles.skew_seconds += fault.value
+    elif fault.kind == "exit":
+        troubles.exit_code = fault.value
+    elif fault.kind == "damaged":
+        troubles.damage = fault.value

@@ -33,6 +33,8 @@ class Machine:
     tasks: list[asyncio.Task[None]] = field(default_factory=list)
     is_online: bool = False
     boots: bool = True
+    is_leaving: bool = False
+    """It was accepted to end and runs on for a while."""
     say_goodbye: Callable[..., None] = lambda *_: None
 
     def shut_down(self) -> None:
@@ -61,6 +63,8 @@ class SimulatedFleets:
         caller: Callable[[], str] = lambda: "somebody",
     ) -> None:
         self.machines: dict[str, Machine] = {}
+        self.untagged_seconds = 0.0
+        """Younger machines are listed without the tag that says whose they are, where all are listed."""
         self._loop = loop
         self._clock = LoopClock(loop)
         self._source = source
@@ -126,14 +130,27 @@ class SimulatedFleets:
             if machine.boots:
                 self._boot(machine)
 
-    def terminate(self, node_ids: Sequence[str]) -> tuple[str, ...]:
-        """Begin the shut-down of each machine that is known. Raises TerminateDenied."""
+    def terminate(self, node_ids: Sequence[str], *, lag_seconds: float = 0.0) -> tuple[str, ...]:
+        """Begin the shut-down of each machine that is known; with a lag, it runs on until then, whoever asks again.
+
+        Raises TerminateDenied.
+        """
         if self._loop.time() < self._denied_until:
             raise TerminateDenied("UnauthorizedOperation: ec2:TerminateInstances")
         known = [self.machines[node_id] for node_id in node_ids if self._is_known(node_id)]
         for machine in known:
-            self._end_soon(machine, self._caller(), says_goodbye=True)
+            self._watcher.asked(machine.node.node_id)
+            self._end_after(machine, self._caller(), lag_seconds)
         return tuple(machine.node.node_id for machine in known)
+
+    def _end_after(self, machine: Machine, caller: str, lag_seconds: float) -> None:
+        if machine.is_leaving:
+            return
+        machine.is_leaving = lag_seconds > 0
+        if machine.is_leaving:
+            self._later(lag_seconds, lambda one: self._end_soon(one, caller, says_goodbye=True), machine)
+        else:
+            self._end_soon(machine, caller, says_goodbye=True)
 
     def _is_known(self, node_id: str) -> bool:
         return node_id in self.machines and self._loop.time() >= self._hidden_until.get(node_id, 0.0)
@@ -157,9 +174,15 @@ class SimulatedFleets:
         """Return every machine of the run, or of all."""
         shown = (one.node for one in self.machines.values() if self._is_known(one.node.node_id))
         nodes = tuple(node for node in shown if run_id in (None, node.run_id))
+        if run_id is None and self.untagged_seconds:
+            nodes = tuple(self._without_tags(node) for node in nodes)
         if self._loop.time() < self._blank_until:
             return tuple(replace(node, address="") for node in nodes)
         return nodes
+
+    def _without_tags(self, node: Node) -> Node:
+        age_seconds = (self._clock.now() - node.launched_at).total_seconds()
+        return replace(node, run_id="") if age_seconds < self.untagged_seconds else node
 
     def lose(self, node_id: str, why: str, *, says_goodbye: bool) -> None:
         """End a machine that nobody asked to end: reclaimed, broken, or powered off from inside."""

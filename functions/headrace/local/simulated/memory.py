@@ -11,13 +11,20 @@ from headrace.local.simulated.watcher import Watcher
 from headrace.ports import Json, ObjectInfo, ObjectPage
 
 _NOTHING: Mapping[str, dict[str, Json]] = {}
+ARCHIVED = "GLACIER"
 
 
 class MemoryObjects:
-    """The Objects port in a dictionary; `denied_buckets` answer 403 to everything."""
+    """The Objects port in a dictionary; `denied_buckets` answer 403 to everything, a page has `page_keys` at most."""
 
-    def __init__(self, denied_buckets: frozenset[str] = frozenset(), watcher: Watcher | None = None) -> None:
+    def __init__(
+        self, denied_buckets: frozenset[str] = frozenset(), watcher: Watcher | None = None, page_keys: int = 1000
+    ) -> None:
+        self.half_uploads: dict[tuple[str, str], bytes] = {}
+        """Parts of uploads that were never completed; no listing of objects shows them."""
         self._bodies: dict[tuple[str, str], bytes] = {}
+        self._archived: set[tuple[str, str]] = set()
+        self._page_keys = page_keys
         self._denied_buckets = denied_buckets
         self._watcher = watcher or Watcher()
 
@@ -29,11 +36,33 @@ class MemoryObjects:
         """Write the whole object."""
         self._admit(bucket)
         self._bodies[bucket, key] = body
+        self._archived.discard((bucket, key))
         self._watcher.stored(bucket, key, body)
 
     def head(self, bucket: str, key: str) -> ObjectInfo:
         """Return size and ETag (the MD5 of the body, as S3 gives it for one part)."""
-        return _info(key, self._find(bucket, key))
+        return self._info(bucket, key, self._find(bucket, key))
+
+    def abort_uploads(self, bucket: str, prefix: str) -> int:
+        """Forget every half upload below the prefix; return how many there were."""
+        self._admit(bucket)
+        found = [(owner, key) for owner, key in self.half_uploads if owner == bucket and key.startswith(prefix)]
+        for place in found:
+            del self.half_uploads[place]
+        return len(found)
+
+    def keys(self, bucket: str) -> list[str]:
+        """Return every key of the bucket, in order."""
+        return sorted(key for owner, key in self._bodies if owner == bucket)
+
+    def archive(self, bucket: str, key: str) -> None:
+        """Move the object to a class from which it must be restored before it can be read."""
+        self._archived.add((bucket, key))
+
+    def upload_half(self, bucket: str, key: str, body: bytes) -> None:
+        """Send the first half of the object's parts and no more."""
+        self._admit(bucket)
+        self.half_uploads[bucket, key] = body[: len(body) // 2]
 
     def delete(self, bucket: str, key: str) -> None:
         """Remove the object if it is there."""
@@ -44,10 +73,15 @@ class MemoryObjects:
     def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
         """Return the keys after `token`, at most `limit` of them, in order."""
         self._admit(bucket)
+        limit = min(limit, self._page_keys)
         keys = sorted(key for owner, key in self._bodies if owner == bucket and key.startswith(prefix))
         keys = [key for key in keys if token is None or key > token]
-        objects = tuple(_info(key, self._bodies[bucket, key]) for key in keys[:limit])
+        objects = tuple(self._info(bucket, key, self._bodies[bucket, key]) for key in keys[:limit])
         return ObjectPage(objects, keys[limit - 1] if len(keys) > limit else None)
+
+    def _info(self, bucket: str, key: str, body: bytes) -> ObjectInfo:
+        storage_class = ARCHIVED if (bucket, key) in self._archived else "STANDARD"
+        return ObjectInfo(key, len(body), hashlib.md5(body, usedforsecurity=False).hexdigest(), storage_class)
 
     def _find(self, bucket: str, key: str) -> bytes:
         self._admit(bucket)
@@ -59,10 +93,6 @@ class MemoryObjects:
     def _admit(self, bucket: str) -> None:
         if bucket in self._denied_buckets:
             raise AccessDenied(f"bucket {bucket!r} answered 403")
-
-
-def _info(key: str, body: bytes) -> ObjectInfo:
-    return ObjectInfo(key, len(body), hashlib.md5(body, usedforsecurity=False).hexdigest(), "STANDARD")
 
 
 class MemoryRuns:

@@ -39,7 +39,7 @@ class Surroundings(Protocol):
         ...
 
     def overtake(self) -> None:
-        """Let another decommission of the run mark and terminate in between."""
+        """Let another decommission of the run mark, terminate and delete in between."""
         ...
 
     def delay(self, seconds: float) -> None:
@@ -77,6 +77,7 @@ def generic_effects(around: Surroundings) -> dict[str, Effect]:
         "sent_twice": sent_twice,
         "denied": denied,
         "gone": gone,
+        "stale": unknown,
     }
 
 
@@ -121,6 +122,11 @@ def sent_twice(_fault: Fault, call: Call, *args: Any, **kwargs: Any) -> Any:
 def denied(fault: Fault, _call: Call, *args: Any, **_kwargs: Any) -> Any:
     """Answer 403."""
     raise AccessDenied(f"{fault.where} of {args[0]!r} answered 403")
+
+
+def unknown(_fault: Fault, _call: Call, *_args: Any, **_kwargs: Any) -> bool:
+    """Say that an execution does not run: DescribeExecution is eventually consistent."""
+    return False
 
 
 def gone(fault: Fault, _call: Call, *args: Any, **_kwargs: Any) -> Any:

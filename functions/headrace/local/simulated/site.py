@@ -25,6 +25,7 @@ from headrace.local.machines import compiled_machines
 from headrace.local.no_checks import NoChecks
 from headrace.local.recorder import recorded
 from headrace.local.simulated.agent import SimulatedAgent
+from headrace.local.simulated.bucket_faults import BucketFaults
 from headrace.local.simulated.control_faults import ControlFaults
 from headrace.local.simulated.deliveries import SimulatedDeliveries
 from headrace.local.simulated.documents import SimulatedNodes
@@ -37,6 +38,7 @@ from headrace.local.simulated.machines import Machine, SimulatedFleets
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.simulated.port_faults import generic_effects
 from headrace.local.simulated.watcher import Watcher
+from headrace.local.simulated.work import USUAL_PACE, Pace
 from headrace.local.simulated.worlds import machine_world, plane_world
 from headrace.ports import Cloud, Json
 
@@ -95,7 +97,8 @@ class SimulatedSite:
     Without a log no call is recorded, which makes a run several times faster. `plan` is what goes wrong, `watcher` is
     told what truly happened, `has_rule` is whether the rule on an execution's status is there,
     `sweep_seconds` what lies between two passes of the sweep, None for no sweep, and `has_lease` whether machines end
-    themselves at their deadline and after a while without work and control plane.
+    themselves at their deadline and after a while without work and control plane. `pace` is how long machines take,
+    `page_keys` how many keys a page of a listing has at most.
     """
 
     def __init__(
@@ -113,6 +116,8 @@ class SimulatedSite:
         sweep_seconds: float | None = SWEEP_SECONDS,
         has_lease: bool = True,
         runs: MemoryRuns | None = None,
+        pace: Pace = USUAL_PACE,
+        page_keys: int = 1000,
     ) -> None:
         self.loop = SimulatedLoop(START)
         self.agents: dict[str, SimulatedAgent] = {}
@@ -125,6 +130,7 @@ class SimulatedSite:
         self._runs = runs or MemoryRuns()
         self._has_rule = has_rule
         self._has_lease = has_lease
+        self._pace = pace
         self._source = source = Random(seed)  # noqa: S311 - a seed is the point
         self._clock = LoopClock(self.loop)
         note = self.watcher.noted
@@ -133,13 +139,14 @@ class SimulatedSite:
         self.invoke: Invoke = self.functions.invoke
         """What calls a function of the state machines; tests put faults of their own here."""
         self.interpreter = self._interpreter(machines or compiled_machines(), log)
-        self.objects = MemoryObjects(faults.denied_buckets if faults else frozenset(), self.watcher)
+        self.objects = MemoryObjects(faults.denied_buckets if faults else frozenset(), self.watcher, page_keys)
         self.bus = LocalBus(self._deliver, self._clock, SeededEntropy(source))
         self._open_fleets(faults or Faults())
         truth = self.functions.truth = self._ports(prices)
         cloud = self._faulty(truth)
         self.cloud = cloud if log is None else recorded(cloud, log)
-        self._control_faults = ControlFaults(self.loop, self.plan, truth, self.functions, self.deliveries, note)
+        bucket = BucketFaults(self.loop, self.plan, self.objects, note)
+        self._control_faults = ControlFaults(self.loop, self.plan, truth, self.functions, self.deliveries, bucket, note)
         if sweep_seconds is not None:
             self.loop.call_later(sweep_seconds, self._sweep, sweep_seconds, context=plane_world())
 
@@ -211,6 +218,7 @@ class SimulatedSite:
         """End what still runs, so that the loop closes without a warning."""
         for machine in self.fleets.machines.values():
             machine.stop()
+        self.loop.run_until_complete(self.functions.shutdown())
         self.loop.run_until_complete(self.interpreter.shutdown())
         self.loop.run_until_complete(asyncio.sleep(0))
         self.loop.close()
@@ -219,9 +227,11 @@ class SimulatedSite:
         return self.bus.accept(entries)
 
     def _boot(self, machine: Machine) -> None:
-        agent = SimulatedAgent(machine, self.objects, self._settings.run_bucket, self.loop, self._send)
-        agent.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
+        bucket = self._settings.run_bucket
+        agent = SimulatedAgent(machine, self.objects, bucket, self.loop, self._send, self._pace)
+        agent.troubles.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
         agent.folder_prefix = self._settings.node_folder_prefix
+        agent.work.is_data_there = partial(self._is_data_there, machine.node.run_id)
         machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent
         agent.is_leased = self._has_lease
@@ -239,8 +249,17 @@ class SimulatedSite:
         others = (one for one in self.fleets.machines.values() if one.is_online and one.node.run_id == run_id)
         return role == "storage" and any(self.agents[one.node.node_id].activity == "training" for one in others)
 
+    def _is_data_there(self, run_id: str) -> bool:
+        """Tell whether every machine of the run that has staged a share still runs."""
+        holders = (self.fleets.machines[node_id] for node_id, agent in self.agents.items() if agent.work.has_staged)
+        return all(one.node.life == "running" for one in holders if one.node.run_id == run_id)
+
     def _sweep(self, every_seconds: float) -> None:
-        self.functions.attend("OnSweep", {}, ())
+        faults = self.plan.next("sweep")
+        for fault in faults:
+            self.watcher.noted("fault", str(fault))
+        self.fleets.untagged_seconds = sum(fault.seconds for fault in faults if fault.kind == "untagged")
+        self.functions.attend("OnSweep", {}, (), faults)
         self.loop.call_later(every_seconds, self._sweep, every_seconds, context=plane_world())
 
     def _send(self, source: str, detail_type: str, detail: dict[str, Any]) -> None:

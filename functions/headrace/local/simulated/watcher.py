@@ -13,6 +13,9 @@ class Watcher:
     def launched(self, node: Node, request: LaunchRequest) -> None:
         """Note that a machine exists and is billed from now on."""
 
+    def asked(self, node_id: str) -> None:
+        """Note that the cloud accepted to end a machine, which may go on for a while."""
+
     def released(self, node_id: str, why: str) -> None:
         """Note that a machine is on its way out: it is billed no longer, and nothing brings it back."""
 
