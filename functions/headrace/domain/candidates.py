@@ -13,7 +13,7 @@ from headrace.domain.demand import Need, capacity_bytes
 from headrace.domain.fleets import ComputeFleet, StorageOffer, nic_share
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import StorageKind
-from headrace.domain.sizing import Shape, shape_of, smallest_fleet
+from headrace.domain.sizing import Shape, fleet_sizes, shape_of
 
 Reject = Callable[[str, str], None]
 Fault = tuple[str, str]
@@ -73,28 +73,29 @@ def fleet_candidates(
     offers: tuple[StorageOffer, ...],
     reject: Reject,
 ) -> Iterator[Candidate]:
-    """Yield, for each storage type, the smallest fleet that serves and holds what is needed."""
+    """Yield, for each storage type, every size that serves and holds what is needed and could be the cheapest."""
     if need.node_bytes_per_s > nic_share(compute.machine):
         reason, numbers = _reads_less("NIC brings in", nic_share(compute.machine), need)
         reject(f"fleet: {reason}", f"{compute.machine.name}{numbers}")
         return
     for offer in offers:
-        found = smallest_fleet(job, dataset, need, compute, offer)
+        found = fleet_sizes(job, dataset, need, compute, offer)
         if isinstance(found, str):
             reject(f"storage: {found}", offer.machine.name)
             continue
-        yield Candidate(
-            job=job,
-            dataset=dataset,
-            need=need,
-            compute=compute,
-            kind="fleet",
-            storage=offer,
-            storage_nodes=found.nodes,
-            least_nodes=found.least,
-            shape=shape_of(dataset, found.nodes),
-            volumes=found.volumes,
-        )
+        for size in found:
+            yield Candidate(
+                job=job,
+                dataset=dataset,
+                need=need,
+                compute=compute,
+                kind="fleet",
+                storage=offer,
+                storage_nodes=size.nodes,
+                least_nodes=size.least,
+                shape=shape_of(dataset, size.nodes),
+                volumes=size.volumes,
+            )
 
 
 def local_candidate(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from typing import Literal, NamedTuple
 
 from headrace.domain import calibration
@@ -22,21 +23,50 @@ class Size(NamedTuple):
     volumes: int
 
 
-def smallest_fleet(
+def fleet_sizes(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, offer: StorageOffer
-) -> Size | str:
-    """Return the size of the smallest fleet of this type that will do, or why there is none."""
+) -> tuple[Size, ...] | str:
+    """Return every size of a fleet of this type that could be the cheapest, smallest first, or why there is none.
+
+    More nodes than the fewest only pay where they let more volumes be filled at once, so that staging is over sooner.
+    """
     copies = 2 if job.resilience == "mirror" else 1
     limit = job.storage_nodes or calibration.STORAGE_NODES_MAX
     for_rate = math.ceil(need.total.read_bytes_per_s / offer.served_bytes_per_s)
     for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
     for_flows = math.ceil(need.node_bytes_per_s / pair_bytes_per_s(compute, offer))
-    for least in range(max(for_rate, for_bytes, for_flows, copies), limit + 1):
-        if volumes_that_hold(dataset, copies, offer, least):
-            nodes = job.storage_nodes or least
-            volumes = volumes_that_hold(dataset, copies, offer, nodes)
-            return Size(nodes, least, volumes) if volumes else _too_small(limit)
-    return f"{limit} nodes serve less than the job reads" if for_rate > limit else _too_small(limit)
+    fewest = max(for_rate, for_bytes, for_flows, copies)
+    sizes = tuple(_sizes(dataset, copies, offer, fewest, limit))
+    if not sizes:
+        return f"{limit} nodes serve less than the job reads" if for_rate > limit else _too_small(limit)
+    if job.storage_nodes:
+        volumes = volumes_that_hold(dataset, copies, offer, job.storage_nodes)
+        return (Size(job.storage_nodes, sizes[0].nodes, volumes),) if volumes else _too_small(limit)
+    return sizes
+
+
+def _sizes(dataset: DatasetSummary, copies: int, offer: StorageOffer, fewest: int, limit: int) -> Iterator[Size]:
+    for nodes in range(fewest, limit + 1):
+        if shape_of(dataset, nodes) == "striped":
+            yield from _striped_sizes(dataset, copies, offer, nodes, limit)
+            return
+        if _hold(dataset, copies, offer, nodes, nodes):
+            yield Size(nodes, nodes, nodes)
+            return
+
+
+def _striped_sizes(
+    dataset: DatasetSummary, copies: int, offer: StorageOffer, fewest: int, limit: int
+) -> Iterator[Size]:
+    """Yield the fewest nodes for each number of volumes that is not to be had with fewer."""
+    least = most = 0
+    for volumes in range(1, min(dataset.files, calibration.STRIPED_VOLUMES_MAX) + 1):
+        for_bytes = -(-copies * _fullest_volume_bytes(dataset, volumes) * volumes // offer.machine.ssd_bytes)
+        nodes = max(fewest, volumes, for_bytes)
+        held = volumes_that_hold(dataset, copies, offer, nodes) if nodes <= limit else 0
+        if held > most:
+            least, most = least or nodes, held
+            yield Size(nodes, least, held)
 
 
 def flow_bytes_per_s(compute: ComputeFleet, offer: StorageOffer) -> int:
@@ -73,11 +103,15 @@ def volumes_that_hold(dataset: DatasetSummary, copies: int, offer: StorageOffer,
 
 
 def _hold(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int, volumes: int) -> bool:
-    """Tell whether so many equal volumes hold the data set however its files fall.
+    """Tell whether so many equal volumes hold the data set however its files fall."""
+    return copies * _fullest_volume_bytes(dataset, volumes) <= offer.machine.ssd_bytes * nodes // volumes
+
+
+def _fullest_volume_bytes(dataset: DatasetSummary, volumes: int) -> int:
+    """Return what the fullest of so many volumes must have.
 
     Largest-first assignment loads no volume beyond the mean and the largest file less its own mean (Graham 1969).
     """
     total, largest = stored_bytes(dataset.bytes, dataset.files), stored_bytes(dataset.largest_bytes, 1)
     fullest = math.ceil((total + largest * (volumes - 1)) / volumes)
-    needed = capacity_bytes(fullest, 0, 1)
-    return copies * needed <= offer.machine.ssd_bytes * nodes // volumes
+    return capacity_bytes(fullest, 0, 1)

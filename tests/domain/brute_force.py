@@ -1,0 +1,143 @@
+"""Finds the cheapest way to run a job by trying every machine, number of nodes and volumes.
+
+It shares no code with the planner and knows only the published inputs and the rules as they are written down.
+
+Disks whose rate nobody measured (0) do only for a job that asks for the compute nodes' own.
+
+A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, gpu, gpus, usd, express`; a job has
+`gpu, type, count, reads, storage, nodes, mirror, hours, budget, away, checkpoint, period`; rates are bytes/s.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Any
+
+Machine = Mapping[str, Any]
+Job = Mapping[str, Any]
+Data = Mapping[str, int]
+
+GIB = 2**30
+NIC_SHARE = 0.707
+"""8.84 of 12.5 GB/s per storage host in the largest published run."""
+FLOW, EXPRESS_FLOW = 625_000_000, 3_125_000_000
+NODES_MAX, STRIPED_VOLUMES_MAX = 256, 8
+XFS_LEAST, INODE_AND_TAIL, FREE_SPACE = 300_000_000, 4_608, 1.10
+GETS_PER_S, GETS_PER_VCPU = 5_500, 2_000
+ROOT_DISK_WRITE = 125_000_000
+LAUNCH, SLOW_LAUNCH, ENDING, SLOW_ENDING = 120, 400, 60, 300
+COPY_SLOWDOWN, TRAIN_SLOWDOWN = 2.0, 1.10
+
+
+def cheapest_usd(machines: Sequence[Machine], job: Job, data: Data) -> float | None:
+    """Return what the cheapest way costs that stays within the budget, or None when there is no way."""
+    costs = [cost for reader in machines for cost in _costs_with(reader, machines, job, data)]
+    budget = job["budget"] if job["budget"] is not None else math.inf
+    return min((low for low, high in costs if high <= budget), default=None)
+
+
+def _costs_with(reader: Machine, machines: Sequence[Machine], job: Job, data: Data) -> Iterator[tuple[float, float]]:
+    if job["type"] is not None and reader["name"] != job["type"]:
+        return
+    if job["gpu"] is not None and (reader["gpu"] != job["gpu"] or not reader["gpus"]):
+        return
+    units = reader["gpus"] if job["gpu"] is not None else 1
+    readers = -(-job["count"] // units)
+    each = math.ceil(job["reads"] * min(units, job["count"]))
+    if not _checkpoints_fit(reader, readers, job):
+        return
+    if job["storage"] in ("auto", "local") and _own_disks_do(reader, readers, each, job, data):
+        yield _cost_local(reader, readers, job, data)
+    if job["storage"] == "direct" and _s3_does(reader, readers, each, job, data):
+        yield _cost(0, 0, 0, readers * reader["usd"], job)
+    if job["storage"] in ("auto", "fleet") and each <= NIC_SHARE * reader["nic"]:
+        for server in machines:
+            yield from _costs_of_fleets(server, reader, readers, each, job, data)
+
+
+def _checkpoints_fit(reader: Machine, readers: int, job: Job) -> bool:
+    if not job["checkpoint"]:
+        return True
+    share = math.ceil(job["checkpoint"] / readers)
+    own = reader["disks"] * reader["disk_bytes"]
+    if own and own < 2 * share:
+        return False
+    rate = reader["write"] if own else ROOT_DISK_WRITE
+    return bool(not rate or share / job["period"] <= rate)
+
+
+def _own_disks_do(reader: Machine, readers: int, each: int, job: Job, data: Data) -> bool:
+    held = math.ceil((data["bytes"] + INODE_AND_TAIL * data["files"]) * FREE_SPACE) + XFS_LEAST
+    room = reader["disks"] * reader["disk_bytes"] - 2 * math.ceil(job["checkpoint"] / readers)
+    reads_enough = each <= reader["read"] if reader["read"] else job["storage"] == "local"
+    return bool(reader["disks"] and held <= room and reads_enough)
+
+
+def _s3_does(reader: Machine, readers: int, each: int, job: Job, data: Data) -> bool:
+    gets = job["reads"] * job["count"] * data["files"] / data["bytes"]
+    most_gets = min(GETS_PER_S, readers * reader["vcpus"] * GETS_PER_VCPU)
+    return bool(each <= NIC_SHARE * reader["nic"] and gets <= most_gets)
+
+
+def _costs_of_fleets(
+    server: Machine, reader: Machine, readers: int, each: int, job: Job, data: Data
+) -> Iterator[tuple[float, float]]:
+    if not server["disks"] or not server["read"] or not server["write"]:
+        return
+    copies = 2 if job["mirror"] else 1
+    one_serves = math.floor(min(server["read"], NIC_SHARE * server["nic"]))
+    flow = EXPRESS_FLOW if server["express"] and reader["express"] else FLOW
+    pair = flow * min(server["vcpus"], reader["vcpus"])
+    numbers = [job["nodes"]] if job["nodes"] else range(copies, NODES_MAX + 1)
+    for nodes in numbers:
+        if nodes < copies or nodes * one_serves < math.ceil(job["reads"] * job["count"]) or nodes * pair < each:
+            continue
+        for volumes in _ways_to_divide(server, nodes, copies, data):
+            seconds = _copy_seconds(server, nodes, volumes, copies, job, data)
+            yield _cost(seconds, nodes * server["usd"], 0, readers * reader["usd"], job)
+
+
+def _ways_to_divide(server: Machine, nodes: int, copies: int, data: Data) -> list[int]:
+    """Return the numbers of volumes over which so many nodes can hold all the data, whatever falls where."""
+    striped = data["largest"] >= GIB and nodes > 1 and data["largest"] * nodes > data["bytes"]
+    tried = range(1, min(nodes, data["files"], STRIPED_VOLUMES_MAX) + 1) if striped else [nodes]
+    return [one for one in tried if _volume_room(server, nodes, one) >= copies * _fullest(one, data)]
+
+
+def _volume_room(server: Machine, nodes: int, volumes: int) -> int:
+    return int(server["disks"] * server["disk_bytes"] * nodes // volumes)
+
+
+def _fullest(volumes: int, data: Data) -> int:
+    """Return what the fullest volume needs: its fair share, and all but its share of the largest file on top."""
+    stored, largest = data["bytes"] + INODE_AND_TAIL * data["files"], data["largest"] + INODE_AND_TAIL
+    content = -(-(stored + (volumes - 1) * largest) // volumes)
+    return math.ceil(content * FREE_SPACE) + XFS_LEAST
+
+
+def _copy_seconds(server: Machine, nodes: int, volumes: int, copies: int, job: Job, data: Data) -> float:
+    """Return how long the copy from S3 takes: volumes are filled side by side, by one node each."""
+    link = NIC_SHARE * server["nic"]
+    if job["away"]:
+        link = server["nic"] / 2 if server["vcpus"] >= 32 else min(link, FLOW)
+    rate = min(link, server["write"] or link)
+    gets = min(GETS_PER_S, nodes * server["vcpus"] * GETS_PER_VCPU)
+    return float(copies * max(-(-data["bytes"] // volumes) / rate, data["files"] / gets))
+
+
+def _cost_local(reader: Machine, readers: int, job: Job, data: Data) -> tuple[float, float]:
+    each_has_all = {**data, "files": data["files"] * readers}
+    seconds = _copy_seconds(reader, readers, 1, 1, job, each_has_all)
+    return _cost(seconds, 0, seconds, readers * reader["usd"], job)
+
+
+def _cost(copy: float, storage: float, compute_copy: float, compute: float, job: Job) -> tuple[float, float]:
+    """Return USD when all goes well and when it goes slowly: storage bills from its launch, compute from its own."""
+
+    def usd(launch: float, slower: float, train: float, ending: float) -> float:
+        working = train * job["hours"] * 3600 + ending + launch
+        before = launch + copy * slower if storage else 0
+        return float((storage * (before + working) + compute * (working + compute_copy * slower)) / 3600)
+
+    return usd(LAUNCH, 1, 1, ENDING), usd(SLOW_LAUNCH, COPY_SLOWDOWN, TRAIN_SLOWDOWN, SLOW_ENDING)

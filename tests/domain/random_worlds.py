@@ -1,0 +1,126 @@
+"""Random small catalogs and jobs from a seed, each both as the planner and as the brute force is given it."""
+
+from __future__ import annotations
+
+import random
+from typing import Any, NamedTuple
+
+from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.dataset import DatasetSummary
+from headrace.domain.job import JobSpec
+from tests.domain.small_world import GB, TB, dataset, job, machine, world
+
+HOME, AWAY = "us-east-1", "us-west-2"
+GPU = "h100"
+
+
+class World(NamedTuple):
+    """One random world in both forms."""
+
+    machines: list[dict[str, Any]]
+    wanted: dict[str, Any]
+    data: dict[str, int]
+    spec: JobSpec
+    summary: DatasetSummary
+    catalog: Catalog
+    prices: PriceList
+
+
+def random_world(seed: int) -> World:
+    """Return the world of that seed."""
+    dice = random.Random(seed)  # noqa: S311  # reproducible worlds, no secrets
+    machines = [_machine(dice, f"t{number}.x") for number in range(dice.randint(2, 6))]
+    machines.append({**_machine(dice, "cpu.large"), "nic": dice.choice([5, 25, 100]) * GB, "vcpus": 64})
+    data = _data(dice)
+    return as_given(machines, _wanted(dice, machines), data)
+
+
+def as_given(machines: list[dict[str, Any]], wanted: dict[str, Any], data: dict[str, int]) -> World:
+    """Return both forms of one world."""
+    catalog, prices = world({_type(one): one["usd"] for one in machines})
+    summary = dataset(data["bytes"], data["files"], data["largest"])
+    return World(machines, wanted, data, _spec(wanted), summary, catalog, prices)
+
+
+def _machine(dice: random.Random, name: str) -> dict[str, Any]:
+    disks = dice.choice([0, 1, 2, 4, 8])
+    gpus = dice.choice([0, 0, 1, 4, 8])
+    return {
+        "name": name,
+        "nic": dice.choice([1, 2, 5, 12, 25, 75]) * GB // dice.choice([1, 2]),
+        "vcpus": dice.choice([2, 8, 16, 32, 96]),
+        "disks": disks,
+        "disk_bytes": dice.choice([100 * GB, 900 * GB, 2 * TB, 7 * TB]) if disks else 0,
+        "read": disks * (rate := dice.choice([0, 1, 2, 4])) * GB,
+        "write": disks * rate * GB // 2,
+        "gpu": GPU if gpus else None,
+        "gpus": gpus,
+        "usd": dice.randint(10, 3_000) / 100,
+        "express": dice.random() < 0.3,
+    }
+
+
+def _data(dice: random.Random) -> dict[str, int]:
+    total = dice.choice([GB, 50 * GB, TB, 9 * TB, 60 * TB])
+    files = dice.choice([1, 3, 12, 1_000, 2_000_000])
+    even = -(-total // files)
+    return {"bytes": total, "files": files, "largest": min(total, even * dice.choice([1, 1, 2, 5]))}
+
+
+def _wanted(dice: random.Random, machines: list[dict[str, Any]]) -> dict[str, Any]:
+    by_gpu = dice.random() < 0.6 and any(one["gpus"] for one in machines)
+    checkpoint = dice.choice([0, 0, 0, 50 * GB, 800 * GB])
+    return {
+        "gpu": GPU if by_gpu else None,
+        "type": None if by_gpu else "cpu.large",
+        "count": dice.choice([1, 2, 8, 9, 64]),
+        "reads": dice.choice([10**6, 200 * 10**6, GB, 3 * GB]),
+        "storage": dice.choice(["auto", "auto", "fleet", "local", "direct"]),
+        "nodes": dice.choice([None, None, None, 1, 7, 40]),
+        "mirror": dice.random() < 0.3,
+        "hours": dice.choice([0.1, 1, 24, 300]),
+        "budget": dice.choice([None, None, 50.0, 2_000.0]),
+        "away": dice.random() < 0.2,
+        "checkpoint": checkpoint,
+        "period": dice.choice([60.0, 1_800.0]) if checkpoint else 1.0,
+    }
+
+
+def _type(one: dict[str, Any]) -> Any:
+    solid = {"disk_kind": "ssd" if one["disks"] else "none", "ssd_basis": "measured" if one["read"] else "none"}
+    return machine(
+        one["name"],
+        vcpus=one["vcpus"],
+        nic_bytes_per_s=one["nic"],
+        disk_count=one["disks"],
+        disk_bytes=one["disk_bytes"],
+        ssd_read_bytes_per_s=one["read"],
+        ssd_write_bytes_per_s=one["write"],
+        accelerator=one["gpu"],
+        accelerators=one["gpus"],
+        ena_express=one["express"],
+        **solid,
+    )
+
+
+def _spec(wanted: dict[str, Any]) -> JobSpec:
+    kind = {"accelerator": wanted["gpu"]} if wanted["gpu"] else {"instance_type": wanted["type"]}
+    demand: dict[str, Any] = {"read_bytes_per_s": wanted["reads"]}
+    if wanted["checkpoint"]:
+        demand["checkpoints"] = {"bytes": wanted["checkpoint"], "period_s": wanted["period"]}
+    inputs = [{"source": "s3://datasets/here/", "name": "here", "region": HOME}]
+    if wanted["away"]:
+        inputs.append({"source": "s3://datasets/there/", "name": "there", "region": AWAY})
+    optional = {
+        **({"storage_nodes": wanted["nodes"]} if wanted["nodes"] else {}),
+        **({"budget_usd": wanted["budget"]} if wanted["budget"] else {}),
+    }
+    return job(
+        data=inputs,
+        compute={**kind, "count": wanted["count"]},
+        demand=demand,
+        storage=wanted["storage"],
+        resilience="mirror" if wanted["mirror"] else "none",
+        duration_hours=wanted["hours"],
+        **optional,
+    )

@@ -1,0 +1,75 @@
+"""On random small worlds the plan costs exactly what an independent brute force finds, and more demand costs more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+
+import pytest
+
+from headrace.domain.errors import InfeasibleJob
+from headrace.domain.plan import Plan
+from headrace.domain.planner import plan
+from tests.domain.brute_force import cheapest_usd
+from tests.domain.random_worlds import World, as_given, random_world
+from tests.domain.small_world import GB
+
+FIRST_SEED, WORLDS = 20_261_130, 600
+CENT = 0.01
+"""Ways less than a cent apart are equal to the planner, which then prefers fewer machines."""
+MORE: dict[str, Callable[[World], World]] = {
+    "reads": lambda one: as_given(one.machines, {**one.wanted, "reads": one.wanted["reads"] * 2}, one.data),
+    "bytes": lambda one: as_given(one.machines, one.wanted, {**one.data, **larger(one.data)}),
+    "hours": lambda one: as_given(one.machines, {**one.wanted, "hours": one.wanted["hours"] * 1.5}, one.data),
+    "checkpoints": lambda one: as_given(
+        one.machines, {**one.wanted, "checkpoint": one.wanted["checkpoint"] + 90 * GB}, one.data
+    ),
+}
+
+
+def larger(data: dict[str, int]) -> dict[str, int]:
+    return {"bytes": data["bytes"] * 3, "largest": data["largest"] * 3}
+
+
+def planned(one: World) -> Plan | None:
+    try:
+        return plan(one.spec, one.summary, one.catalog, one.prices)
+    except InfeasibleJob:
+        return None
+
+
+def usd(made: Plan | None) -> float | None:
+    return made.chosen.usd_low if made else None
+
+
+def test_the_plan_costs_what_the_brute_force_finds(record_property: Callable[[str, object], None]) -> None:
+    feasible, wrong = 0, []
+    for seed in range(FIRST_SEED, FIRST_SEED + WORLDS):
+        one = random_world(seed)
+        found, best = usd(planned(one)), cheapest_usd(one.machines, one.wanted, one.data)
+        feasible += best is not None
+        if (found is None) != (best is None) or (found is not None and best is not None and abs(found - best) > CENT):
+            wrong.append((seed, found, best))
+    record_property("figure", f"planner = brute force on {WORLDS} worlds from seed {FIRST_SEED}, {feasible} feasible")
+    assert wrong == [], f"{len(wrong)} of {WORLDS} seeds differ"
+    assert WORLDS / 3 < feasible < WORLDS, "worlds must be feasible and infeasible"
+
+
+@pytest.mark.parametrize("more", MORE)
+def test_more_demand_never_costs_less(more: str) -> None:
+    wrong = []
+    for seed in range(FIRST_SEED, FIRST_SEED + WORLDS, 3):
+        one = random_world(seed)
+        less, greater = usd(planned(one)), usd(planned(MORE[more](one)))
+        if greater is not None and (less is None or less > greater + CENT):
+            wrong.append((seed, less, greater))
+    assert wrong == []
+
+
+def test_the_same_world_gives_the_same_plan_in_every_order_of_types() -> None:
+    for seed in range(FIRST_SEED, FIRST_SEED + WORLDS, 10):
+        one = random_world(seed)
+        turned = as_given(one.machines[::-1], one.wanted, one.data)
+        first, again, other = planned(one), planned(one), planned(turned)
+        assert first == again
+        if first is not None and other is not None:
+            assert first.chosen.fleets == other.chosen.fleets
