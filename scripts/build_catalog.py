@@ -11,6 +11,7 @@ import csv
 import gzip
 import hashlib
 import json
+import re
 import sys
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -27,6 +28,7 @@ NIC_OVERRIDES_GBPS = {"p5.48xlarge": 100.0, "p5e.48xlarge": 100.0, "p5en.48xlarg
 """IP line rate of hosts whose published figure is EFA: one ENA interface. Inferred, not measured."""
 
 IOPS_BYTES = 4096
+ACCELERATORS_IN_NAME = re.compile(r"_(\d+)acc$")
 
 Row = Mapping[str, str]
 COLUMNS: dict[str, Callable[[Row, Row], object]] = {
@@ -161,9 +163,53 @@ def workloads(source: Path) -> list[dict[str, object]]:
     ]
 
 
+def benchmarks(source: Path) -> dict[str, object]:
+    """Return the published MLPerf Storage v1.0 rows, and what the largest of them ran on."""
+    rows = [row for row in read_table(source, "mlperf_storage_v1_0_results.csv") if not is_copied(row)]
+    run = json.loads((source / "volumez_v1_0.json").read_text(encoding="utf-8"))
+    return {
+        "source": "MLPerf Storage v1.0, mlcommons/storage_results_v1.0@64c2ce4",
+        "licence": "Apache-2.0",
+        "rows": [benchmark(row) for row in rows],
+        "largest": {
+            "submitter": "Volumez",
+            "storage_type": run["storage"]["type"],
+            "storage_count": run["storage"]["count"],
+            "compute_type": run["compute"]["type"],
+            "compute_count": run["compute"]["count"],
+            "accelerators": run["compute"]["simulated_h100_total"],
+            "files": run["dataset"]["files_trained"],
+            "file_bytes": run["dataset"]["record_bytes"],
+        },
+    }
+
+
+def is_copied(row: Row) -> bool:
+    """Tell whether the report is another system's: its folder names another number of accelerators (trap 8)."""
+    named = ACCELERATORS_IN_NAME.search(row["system_or_run"])
+    return named is not None and int(named[1]) != int(row["num_accelerators"])
+
+
+def benchmark(row: Row) -> dict[str, object]:
+    """Return one published row."""
+    return {
+        "division": row["division"],
+        "submitter": row["submitter"],
+        "system": row["system_or_run"],
+        "workload": row["model"],
+        "accelerator": row["accelerator"],
+        "accelerators": int(row["num_accelerators"]),
+        "hosts": int(row["hosts"]),
+        "busy_share": round(float(row["au_mean_pct"]) / 100, 6),
+        "read_mib_per_s": float(row["mib_per_s"]),
+        "files": int(row["num_files_train"]),
+        "samples_per_file": int(row["samples_per_file"]),
+    }
+
+
 def build(source: Path) -> dict[str, str]:
     """Return the text of each packaged file by its name, before compression."""
-    made = {"catalog.json": catalog(source), "prices.json": prices(source)}
+    made = {"catalog.json": catalog(source), "prices.json": prices(source), "benchmarks.json": benchmarks(source)}
     texts = {
         name: json.dumps(value, separators=(",", ":"), sort_keys=name == "prices.json") for name, value in made.items()
     }

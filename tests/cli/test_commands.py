@@ -47,6 +47,21 @@ def test_a_plan_for_a_program_is_one_document(headrace: Headrace, job_file: Path
     assert document["plan"]["job_name"] == "digits"
 
 
+def test_the_replay_prints_the_figures_that_the_planner_is_held_to(headrace: Headrace) -> None:
+    answer = headrace("replay")
+    assert answer.code == 0
+    assert "demand from first principles beside what was measured" in answer.out
+    assert "YanRongTech" in answer.out
+    assert "128 x i3en.24xlarge of Volumez: 1,388.54 USD/h on demand" in answer.out
+    assert "sensitivity to the share of a NIC" in answer.out
+
+
+def test_the_replay_for_a_program_is_one_document(headrace: Headrace) -> None:
+    document = json.loads(headrace("replay", "--json").out)["replay"]
+    assert len(document["rows"]) == 131
+    assert document["largest"]["storage"] == "128 x i3en.24xlarge"
+
+
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_all_faults_of_a_job_are_printed_with_their_place(headrace: Headrace, job_file: Path, command: str) -> None:
     job_file.write_text(job_file.read_text() + "duration_hour: 3\nbudget_usd: -1\n")

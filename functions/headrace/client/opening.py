@@ -8,6 +8,7 @@ from headrace.client.places import BadPlace, bucket_folder
 from headrace.client.prepare import PreparedJob
 from headrace.client.run_table import RunTable
 from headrace.client.site import Site
+from headrace.domain.benchmarks import Benchmarks
 from headrace.local.faults import Faults
 from headrace.local.store import LocalRuns
 from headrace.ports import ObjectPage, Objects, Prices
@@ -26,6 +27,13 @@ def read_prices() -> Prices:
     from headrace.local.prices import LocalPrices  # noqa: PLC0415  # the catalog takes a while to import
 
     return LocalPrices()
+
+
+def read_benchmarks() -> Benchmarks:
+    """Return the published results that come with headrace."""
+    from headrace.local import prices  # noqa: PLC0415  # the catalog takes a while to import
+
+    return prices.read_benchmarks()
 
 
 def open_local_site(home: Path, faults: tuple[str, ...]) -> Site:

@@ -6,6 +6,11 @@ NIC_FRACTION = 0.707
 """Share of a NIC's line rate that NVMe/TCP carries: 8.84 of 12.5 GB/s per storage host in the largest published run
 (Volumez, MLPerf Storage v1.0; anchors.md section 3)."""
 
+NIC_FRACTION_SEEN = 0.748
+"""The most that storage hosts were seen to serve: 9.345 of 12.5 GB/s in the second row of that run (1,140,744 MiB/s
+over 128 hosts, anchors.md section 3). Neither row was bound by storage, so a NIC carries at least this; plans use the
+smaller share, which leaves 5 % for readers that wait for each other."""
+
 FLOW_BYTES_PER_S = 5 * 10**9 // 8
 """One TCP flow between machines that share no cluster placement group: 5 Gbit/s (aws-facts.md section 8)."""
 

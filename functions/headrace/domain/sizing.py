@@ -24,14 +24,19 @@ class Size(NamedTuple):
 
 
 def fleet_sizes(
-    job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, offer: StorageOffer
+    job: JobSpec,
+    dataset: DatasetSummary,
+    need: Need,
+    compute: ComputeFleet,
+    offer: StorageOffer,
+    most: int = calibration.STORAGE_NODES_MAX,
 ) -> tuple[Size, ...] | str:
     """Return every size of a fleet of this type that could be the cheapest, smallest first, or why there is none.
 
     More nodes than the fewest only pay where they let more volumes be filled at once, so that staging is over sooner.
     """
     copies = 2 if job.resilience == "mirror" else 1
-    limit = job.storage_nodes or calibration.STORAGE_NODES_MAX
+    limit = job.storage_nodes or most
     for_rate = math.ceil(need.total.read_bytes_per_s / offer.served_bytes_per_s)
     for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
     for_flows = math.ceil(need.node_bytes_per_s / pair_bytes_per_s(compute, offer))

@@ -6,6 +6,7 @@ import gzip
 from functools import lru_cache
 from importlib.resources import files
 
+from headrace.domain.benchmarks import Benchmarks, parse_benchmarks
 from headrace.domain.catalog import Catalog, PriceList, parse_catalog, parse_prices
 
 
@@ -19,6 +20,11 @@ class LocalPrices:
     def price_list(self, region: str) -> PriceList:
         """Return list prices in USD per hour; none in a region that the data do not have."""
         return _price_list(region)
+
+
+def read_benchmarks() -> Benchmarks:
+    """Return the published results that come with headrace."""
+    return parse_benchmarks(_packaged_text("benchmarks.json.gz"))
 
 
 @lru_cache(maxsize=4)
