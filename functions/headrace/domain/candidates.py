@@ -52,6 +52,10 @@ class Candidate:
         """Price of the compute fleet."""
         return self.compute.count * self.compute.usd_per_hour
 
+    def with_nodes(self, nodes: int, volumes: int) -> Candidate:
+        """Return the same with another number of storage nodes and volumes."""
+        return replace(self, storage_nodes=nodes, volumes=volumes, shape=shape_of(self.dataset, nodes))
+
     def with_storage(self, offer: StorageOffer) -> Candidate:
         """Return the same with as many storage nodes of another type."""
         return replace(self, storage=offer)
@@ -102,14 +106,15 @@ def local_candidate(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
 ) -> Candidate | None:
     """Return the answer without a fleet, when each compute node's own SSDs hold all of the data set and read it."""
-    fault = _no_local_storage(job, dataset, need, compute)
+    fault = local_fault(job, dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "local")
     reject(f"local: {fault[0]}", f"{compute.machine.name}{fault[1]}")
     return None
 
 
-def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
+def local_fault(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
+    """Return why the compute nodes' own SSDs do not do, or None when they do."""
     machine = compute.machine
     needed = capacity_bytes(dataset.bytes, dataset.files, 1) + 2 * checkpoint_share(need, compute)
     if not machine.ssd_bytes:

@@ -138,7 +138,7 @@ def storage_offers(catalog: Catalog, prices: PriceList, rejections: Rejections) 
     """Return every type that can be a storage node, in catalog order."""
     offers = []
     for machine in catalog.types:
-        refusal = _no_storage_node(machine, prices)
+        refusal = no_storage_node(machine, prices)
         if refusal:
             rejections.add(f"storage: {refusal}", machine.name)
         else:
@@ -146,7 +146,8 @@ def storage_offers(catalog: Catalog, prices: PriceList, rejections: Rejections) 
     return tuple(offers)
 
 
-def _no_storage_node(machine: MachineType, prices: PriceList) -> str:
+def no_storage_node(machine: MachineType, prices: PriceList) -> str:
+    """Return why the type can be no storage node, or nothing when it can."""
     checks = (
         (machine.disk_kind == "hdd", "its local disks are HDDs, too slow for random reads"),
         (not machine.ssd_bytes, "no local SSD"),

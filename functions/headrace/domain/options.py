@@ -6,6 +6,7 @@ from headrace.domain.candidates import Candidate
 from headrace.domain.fleets import StorageOffer, same_layout
 from headrace.domain.layout import queues_per_connection, volumes
 from headrace.domain.limits import binding_limit
+from headrace.domain.next_cheaper import next_cheaper
 from headrace.domain.phases import phase_plans, usd_high, usd_low
 from headrace.domain.plan import FleetPlan, OptionPlan
 from headrace.domain.reasons import reasons
@@ -31,6 +32,7 @@ def option(candidate: Candidate, search: Search) -> OptionPlan:
         usd_low=round(usd_low(candidate), 4),
         usd_high=round(usd_high(candidate), 4),
         limit=binding_limit(candidate),
+        next_cheaper=next_cheaper(candidate),
         reasons=reasons(candidate, search.catalog),
     )
 

@@ -87,6 +87,8 @@ class OptionPlan(Contract):
     usd_low: Usd
     usd_high: Usd
     limit: BindingLimit
+    next_cheaper: str = ""
+    """What the next cheaper option would be, and what it lacks."""
     reasons: tuple[str, ...]
 
 

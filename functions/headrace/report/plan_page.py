@@ -110,7 +110,8 @@ def _cost(chosen: OptionPlan) -> Table:
 def _limit(chosen: OptionPlan) -> Table:
     limit = chosen.limit
     offered = f"offers {_amount(limit.offered, limit.unit)}, needed {_amount(limit.needed, limit.unit)}"
-    return facts([(limit.name, offered), ("", limit.because)])
+    pairs = [(limit.name, offered), ("", limit.because)]
+    return facts([*pairs, ("next cheaper", chosen.next_cheaper)] if chosen.next_cheaper else pairs)
 
 
 def _amount(amount: float, unit: str) -> str:
