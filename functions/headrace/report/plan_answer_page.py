@@ -49,7 +49,7 @@ def _outcome(one: Variant) -> tuple[str, ...]:
         return ("refused", "", "", "", "")
     run, hour = (usd_text(usd).removesuffix(" USD") for usd in (one.usd_low, one.usd_per_hour))
     cost = f"{run} to {usd_text(one.usd_high).removesuffix(' USD')}"
-    return one.storage, "\n".join(one.machines), hour, cost, one.limit.name
+    return one.storage, ", ".join(one.machines), hour, cost, one.limit.name
 
 
 def _refusals(variants: tuple[Variant, ...]) -> Iterator[RenderableType]:
