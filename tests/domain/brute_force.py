@@ -4,8 +4,9 @@ It shares no code with the planner and knows only the published inputs and the r
 
 Disks whose rate nobody measured (0) do only for a job that asks for the compute nodes' own.
 
-A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, gpu, gpus, usd, express`; a job has
-`gpu, type, count, reads, storage, nodes, mirror, hours, budget, away, checkpoint, period`; rates are bytes/s.
+A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express`; a job
+has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, away, checkpoint, period`;
+rates are bytes/s.
 """
 
 from __future__ import annotations
@@ -25,6 +26,8 @@ FLOW, EXPRESS_FLOW = 625_000_000, 3_125_000_000
 NODES_MAX, STRIPED_VOLUMES_MAX = 256, 8
 XFS_LEAST, INODE_AND_TAIL, FREE_SPACE = 300_000_000, 4_608, 1.10
 GETS_PER_S, GETS_PER_VCPU = 5_500, 2_000
+READ_AHEAD = 131_072
+LATENCY_MS = {"local": 0.258, "fleet": 0.6, "direct": 200.0}
 ROOT_DISK_WRITE = 125_000_000
 LAUNCH, SLOW_LAUNCH, ENDING, SLOW_ENDING = 120, 400, 60, 300
 COPY_SLOWDOWN, TRAIN_SLOWDOWN = 2.0, 1.10
@@ -47,11 +50,12 @@ def _costs_with(reader: Machine, machines: Sequence[Machine], job: Job, data: Da
     each = math.ceil(job["reads"] * min(units, job["count"]))
     if not _checkpoints_fit(reader, readers, job):
         return
-    if job["storage"] in ("auto", "local") and _own_disks_do(reader, readers, each, job, data):
+    soon = {kind for kind, ms in LATENCY_MS.items() if job["latency_ms"] is None or ms <= job["latency_ms"]}
+    if job["storage"] in ("auto", "local") and "local" in soon and _own_disks_do(reader, readers, each, job, data):
         yield _cost_local(reader, readers, job, data)
-    if job["storage"] == "direct" and _s3_does(reader, readers, each, job, data):
+    if job["storage"] == "direct" and "direct" in soon and _s3_does(reader, readers, each, job, data):
         yield _cost(0, 0, 0, readers * reader["usd"], job)
-    if job["storage"] in ("auto", "fleet") and each <= NIC_SHARE * reader["nic"]:
+    if job["storage"] in ("auto", "fleet") and "fleet" in soon and each <= NIC_SHARE * reader["nic"]:
         for server in machines:
             yield from _costs_of_fleets(server, reader, readers, each, job, data)
 
@@ -67,10 +71,16 @@ def _checkpoints_fit(reader: Machine, readers: int, job: Job) -> bool:
     return bool(not rate or share / job["period"] <= rate)
 
 
+def _disks_read(one: Machine, job: Job, data: Data) -> float:
+    """Return what the disks give: in bytes, or in single reads of what the loader asks for at a time."""
+    useful = job["request"] or max(1, min(READ_AHEAD, data["bytes"] // data["files"]))
+    return float(min(one["read"], one["iops"] * useful) if one["iops"] else one["read"])
+
+
 def _own_disks_do(reader: Machine, readers: int, each: int, job: Job, data: Data) -> bool:
     held = math.ceil((data["bytes"] + INODE_AND_TAIL * data["files"]) * FREE_SPACE) + XFS_LEAST
     room = reader["disks"] * reader["disk_bytes"] - 2 * math.ceil(job["checkpoint"] / readers)
-    reads_enough = each <= reader["read"] if reader["read"] else job["storage"] == "local"
+    reads_enough = each <= _disks_read(reader, job, data) if reader["read"] else job["storage"] == "local"
     return bool(reader["disks"] and held <= room and reads_enough)
 
 
@@ -86,7 +96,7 @@ def _costs_of_fleets(
     if not server["disks"] or not server["read"] or not server["write"]:
         return
     copies = 2 if job["mirror"] else 1
-    one_serves = math.floor(min(server["read"], NIC_SHARE * server["nic"]))
+    one_serves = math.floor(min(_disks_read(server, job, data), NIC_SHARE * server["nic"]))
     flow = EXPRESS_FLOW if server["express"] and reader["express"] else FLOW
     pair = flow * min(server["vcpus"], reader["vcpus"])
     numbers = [job["nodes"]] if job["nodes"] else range(copies, NODES_MAX + 1)

@@ -53,6 +53,7 @@ def _machine(dice: random.Random, name: str) -> dict[str, Any]:
         "disk_bytes": dice.choice([100 * GB, 900 * GB, 2 * TB, 7 * TB]) if disks else 0,
         "read": disks * (rate := dice.choice([0, 1, 2, 4])) * GB,
         "write": disks * rate * GB // 2,
+        "iops": disks * dice.choice([0, 20_000, 250_000]),
         "gpu": GPU if gpus else None,
         "gpus": gpus,
         "usd": dice.randint(10, 3_000) / 100,
@@ -75,6 +76,8 @@ def _wanted(dice: random.Random, machines: list[dict[str, Any]]) -> dict[str, An
         "type": None if by_gpu else "cpu.large",
         "count": dice.choice([1, 2, 8, 9, 64]),
         "reads": dice.choice([10**6, 200 * 10**6, GB, 3 * GB]),
+        "request": dice.choice([None, None, 4_096, 100_000]),
+        "latency_ms": dice.choice([None, None, None, None, None, 300.0, 1.0, 0.3, 0.1]),
         "storage": dice.choice(["auto", "auto", "fleet", "local", "direct"]),
         "nodes": dice.choice([None, None, None, 1, 7, 40]),
         "mirror": dice.random() < 0.3,
@@ -95,6 +98,7 @@ def _type(one: dict[str, Any]) -> Any:
         disk_count=one["disks"],
         disk_bytes=one["disk_bytes"],
         ssd_read_bytes_per_s=one["read"],
+        ssd_read_iops=one["iops"],
         ssd_write_bytes_per_s=one["write"],
         accelerator=one["gpu"],
         accelerators=one["gpus"],
@@ -105,7 +109,11 @@ def _type(one: dict[str, Any]) -> Any:
 
 def _spec(wanted: dict[str, Any]) -> JobSpec:
     kind = {"accelerator": wanted["gpu"]} if wanted["gpu"] else {"instance_type": wanted["type"]}
-    demand: dict[str, Any] = {"read_bytes_per_s": wanted["reads"]}
+    demand: dict[str, Any] = {
+        "read_bytes_per_s": wanted["reads"],
+        **({"request_bytes": wanted["request"]} if wanted["request"] else {}),
+        **({"read_latency_ms": wanted["latency_ms"]} if wanted["latency_ms"] else {}),
+    }
     if wanted["checkpoint"]:
         demand["checkpoints"] = {"bytes": wanted["checkpoint"], "period_s": wanted["period"]}
     inputs = [{"source": "s3://datasets/here/", "name": "here", "region": HOME}]

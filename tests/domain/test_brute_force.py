@@ -19,6 +19,12 @@ CENT = 0.01
 MORE: dict[str, Callable[[World], World]] = {
     "reads": lambda one: as_given(one.machines, {**one.wanted, "reads": one.wanted["reads"] * 2}, one.data),
     "bytes": lambda one: as_given(one.machines, one.wanted, {**one.data, **larger(one.data)}),
+    "reads of a tenth of the size": lambda one: as_given(
+        one.machines, {**one.wanted, "request": (one.wanted["request"] or 4_096) // 10}, one.data
+    ),
+    "patience": lambda one: as_given(
+        one.machines, {**one.wanted, "latency_ms": min(one.wanted["latency_ms"] or 0.5, 0.5)}, one.data
+    ),
     "hours": lambda one: as_given(one.machines, {**one.wanted, "hours": one.wanted["hours"] * 1.5}, one.data),
     "checkpoints": lambda one: as_given(
         one.machines, {**one.wanted, "checkpoint": one.wanted["checkpoint"] + 90 * GB}, one.data

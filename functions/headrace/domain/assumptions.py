@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from headrace.domain import calibration
-from headrace.domain.amounts import rate_text
+from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.phases import spans
+from headrace.domain.requests import states_reads
 
 _SECONDS_PER_HOUR = 3600
 
@@ -17,6 +18,13 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
         *candidate.need.assumptions,
         f"machines only, at list prices of {prices.region} dated {prices.dated}; types as of {catalog.dated}",
     ]
+    if states_reads(candidate.job.demand) and candidate.kind != "direct":
+        found.append(f"the loader reads {bytes_text(candidate.need.total.read_request_bytes)} at a time")
+    if candidate.job.demand.read_latency_ms is not None:
+        taken_ms = 1000 * calibration.READ_LATENCY_S[candidate.kind]
+        found.append(
+            f"one read takes {taken_ms:g} ms from {candidate.kind} storage; a figure of practice, not measured here"
+        )
     if candidate.kind != "local":
         found.append(f"NVMe/TCP or S3 traffic gets {calibration.NIC_FRACTION:.1%} of a NIC's sustained line rate")
     machines = [candidate.compute.machine, *([candidate.storage.machine] if candidate.storage else [])]
@@ -24,7 +32,7 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
         found += _machine_assumptions(machine, candidate)
     if candidate.kind == "direct" and gets_per_s(candidate.dataset, candidate.need) > calibration.S3_GETS_PER_S:
         found.append("S3 gives fewer requests than the assumed reads take, so the job reads more slowly than assumed")
-    own_rate = candidate.compute.machine.ssd_read_bytes_per_s
+    own_rate = candidate.compute.machine.read_bytes_per_s(candidate.need.total.read_request_bytes)
     if candidate.kind == "local" and 0 < own_rate < candidate.need.node_bytes_per_s:
         found.append("the compute nodes' SSDs read less than is assumed, so the job reads more slowly than assumed")
     return (

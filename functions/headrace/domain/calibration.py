@@ -41,6 +41,17 @@ VOLUME_OVERHEAD_BYTES = 300 * 10**6
 STRIPE_UNIT_BYTES = 128 * 1024
 """As in the largest published run; 512 KiB and more make mkfs.xfs shrink its log stripe (anchors.md section 1)."""
 
+READ_AHEAD_BYTES = 128 * 1024
+"""Linux reads so far ahead of a sequential reader (`read_ahead_kb` is 128 by default): no request is larger."""
+
+READ_LATENCY_S: dict[str, float] = {"local": 0.000258, "fleet": 0.0006, "direct": 0.2}
+"""One read, slow but usual. Local: the highest of the Netflix figures for EC2 NVMe (data/README.md). Fleet: that and
+a TCP round trip within a zone, assumed. Direct: S3's 100 to 200 ms for small objects (S3 performance design)."""
+
+CHECKPOINT_BYTES_PER_PARAMETER = 14
+"""Two of weights and twelve of Adam's state: 104.7 GiB for 8.03e9 parameters, as MLPerf Storage's rules give for
+Llama 3 of 8, 70, 405 and 1,381 billion (Submission_guidelines.md, table 2, which prints GiB as GB)."""
+
 STRIPED_FROM_BYTES = 2**30
 """Smaller files stay in a reader's memory, so that their place in the fleet does not matter."""
 

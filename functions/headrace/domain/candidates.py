@@ -13,6 +13,7 @@ from headrace.domain.demand import Need, capacity_bytes
 from headrace.domain.fleets import ComputeFleet, StorageOffer, nic_share
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import StorageKind
+from headrace.domain.requests import latency_fault
 from headrace.domain.sizing import Shape, fleet_sizes, shape_of
 
 Reject = Callable[[str, str], None]
@@ -78,6 +79,10 @@ def fleet_candidates(
     reject: Reject,
 ) -> Iterator[Candidate]:
     """Yield, for each storage type, every size that serves and holds what is needed and could be the cheapest."""
+    late = latency_fault(job, "fleet")
+    if late:
+        reject(f"fleet: {late}", compute.machine.name)
+        return
     if need.node_bytes_per_s > nic_share(compute.machine):
         reason, numbers = _reads_less("NIC brings in", nic_share(compute.machine), need)
         reject(f"fleet: {reason}", f"{compute.machine.name}{numbers}")
@@ -117,6 +122,9 @@ def local_fault(job: JobSpec, dataset: DatasetSummary, need: Need, compute: Comp
     """Return why the compute nodes' own SSDs do not do, or None when they do."""
     machine = compute.machine
     needed = capacity_bytes(dataset.bytes, dataset.files, 1) + 2 * checkpoint_share(need, compute)
+    late = latency_fault(job, "local")
+    if late:
+        return late, ""
     if not machine.ssd_bytes:
         return "compute nodes have no local SSD", ""
     if needed > machine.ssd_bytes:
@@ -124,8 +132,9 @@ def local_fault(job: JobSpec, dataset: DatasetSummary, need: Need, compute: Comp
     if machine.ssd_read_bytes_per_s == 0:
         return None if job.storage == "local" else ("the rate of a compute node's SSDs is measured nowhere", "")
     insists = need.assumed and job.storage == "local"
-    if need.node_bytes_per_s > machine.ssd_read_bytes_per_s and not insists:
-        return _reads_less("SSDs read", machine.ssd_read_bytes_per_s, need)
+    own_rate = machine.read_bytes_per_s(need.total.read_request_bytes)
+    if need.node_bytes_per_s > own_rate and not insists:
+        return _reads_less("SSDs read", own_rate, need)
     return None
 
 
@@ -141,7 +150,8 @@ def direct_candidate(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
 ) -> Candidate | None:
     """Return the answer that reads S3 itself, within S3's and the nodes' limits."""
-    fault = None if need.assumed else _no_direct_reads(dataset, need, compute)
+    late = latency_fault(job, "direct")
+    fault = (late, "") if late else None if need.assumed else _no_direct_reads(dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "direct")
     reject(f"direct: {fault[0]}", f"{compute.machine.name}{fault[1]}")

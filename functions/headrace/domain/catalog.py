@@ -28,6 +28,8 @@ class MachineType(Contract):
     ssd_read_bytes_per_s: Bytes
     """Whole machine; 0 when not measured anywhere."""
     ssd_write_bytes_per_s: Bytes
+    ssd_read_iops: int = 0
+    """Random 4 KiB reads per second of the whole machine; 0 when not measured anywhere, and then no bound."""
     accelerator: str | None
     accelerators: int
     ena_express: bool
@@ -46,6 +48,11 @@ class MachineType(Contract):
     def ssd_bytes(self) -> int:
         """Bytes of all local NVMe SSDs together."""
         return self.disk_count * self.disk_bytes
+
+    def read_bytes_per_s(self, request_bytes: int) -> int:
+        """Return what its SSDs give in reads of that many useful bytes."""
+        by_operations = self.ssd_read_iops * request_bytes
+        return min(self.ssd_read_bytes_per_s, by_operations) if by_operations else self.ssd_read_bytes_per_s
 
     def carries(self, accelerator: str) -> bool:
         """Tell whether it has whole accelerators of that kind; `a100-80gb` narrows `a100` by memory."""
@@ -127,6 +134,7 @@ def _machine_type(row: dict[str, Any]) -> MachineType:
         ssd_read_bytes_per_s=row["ssd_read_bytes_per_s"],
         ssd_write_bytes_per_s=row["ssd_write_bytes_per_s"],
         ssd_basis=row["ssd_basis"],
+        ssd_read_iops=row["ssd_read_iops"],
         accelerator=row["accelerator"],
         accelerators=row["accelerators"],
         accelerator_memory_bytes=row["accelerator_mib"] * MIB,

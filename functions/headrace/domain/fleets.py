@@ -33,11 +33,13 @@ class StorageOffer:
 
     machine: MachineType
     usd_per_hour: float
+    request_bytes: int = calibration.READ_AHEAD_BYTES
+    """Useful bytes of the reads that it serves."""
 
     @cached_property
     def served_bytes_per_s(self) -> int:
         """What readers get from one node: its SSDs or its share of the NIC, whichever is less."""
-        return math.floor(min(self.machine.ssd_read_bytes_per_s, nic_share(self.machine)))
+        return math.floor(min(self.machine.read_bytes_per_s(self.request_bytes), nic_share(self.machine)))
 
 
 @dataclass
@@ -134,15 +136,20 @@ def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList
     )
 
 
-def storage_offers(catalog: Catalog, prices: PriceList, rejections: Rejections) -> tuple[StorageOffer, ...]:
-    """Return every type that can be a storage node, in catalog order."""
+def storage_offers(
+    catalog: Catalog,
+    prices: PriceList,
+    rejections: Rejections,
+    request_bytes: int = calibration.READ_AHEAD_BYTES,
+) -> tuple[StorageOffer, ...]:
+    """Return every type that can be a storage node for reads of that size, in catalog order."""
     offers = []
     for machine in catalog.types:
         refusal = no_storage_node(machine, prices)
         if refusal:
             rejections.add(f"storage: {refusal}", machine.name)
         else:
-            offers.append(StorageOffer(machine, prices.on_demand[machine.name]))
+            offers.append(StorageOffer(machine, prices.on_demand[machine.name], request_bytes))
     return tuple(offers)
 
 

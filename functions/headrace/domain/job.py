@@ -84,10 +84,17 @@ class Compute(Model):
 
 
 class Checkpoints(Model):
-    """Periodic write bursts."""
+    """Periodic write bursts, of so many bytes or of a model of so many parameters with its Adam state."""
 
-    bytes: Bytes
+    bytes: Bytes | None = None
+    parameters: Annotated[int, Field(gt=0, le=10**15)] | None = None
     period_s: Annotated[float, Field(gt=0, le=10**7)]
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.bytes is None) == (self.parameters is None):
+            raise ValueError("needs exactly one of 'bytes' and 'parameters'")
+        return self
 
 
 class Demand(Model):
@@ -97,6 +104,10 @@ class Demand(Model):
     read_bytes_per_s: Annotated[int, Field(gt=0, le=10**13)] | None = None
     samples_per_s: Annotated[float, Field(gt=0, le=10**9)] | None = None
     sample_bytes: Annotated[int, Field(gt=0, le=10**13)] | None = None
+    request_bytes: Annotated[int, Field(gt=0, le=10**9)] | None = None
+    """Useful bytes of one read, where the loader's are not the kernel's read-ahead or a whole small file."""
+    read_latency_ms: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """How long one read may take."""
     checkpoints: Checkpoints | None = None
 
     @model_validator(mode="after")

@@ -47,6 +47,10 @@ class DemandPlan(Contract):
     """What the job needs in all, and where each number comes from."""
 
     read_bytes_per_s: Bytes
+    read_request_bytes: Bytes = 0
+    """Useful bytes of one read that the loader issues."""
+    reads_per_s: int = 0
+    """How many of them it issues in all."""
     capacity_bytes: Bytes
     dataset_bytes: Bytes
     dataset_files: int

@@ -82,7 +82,7 @@ def _sensitivity(candidate: Candidate, offer: StorageOffer) -> tuple[str, ...]:
         return ()
     counts = []
     for fraction in SENSITIVITY:
-        served = min(machine.ssd_read_bytes_per_s, fraction * machine.nic_bytes_per_s)
+        served = min(machine.read_bytes_per_s(offer.request_bytes), fraction * machine.nic_bytes_per_s)
         counts.append(f"{math.ceil(candidate.need.total.read_bytes_per_s / served)} at {fraction:.0%}")
     taken = f"{candidate.storage_nodes} nodes at {calibration.NIC_FRACTION:.1%} of line rate"
     return (f"sensitivity to the share of the NIC that NVMe/TCP carries: {taken}, {', '.join(counts)}",)

@@ -17,6 +17,7 @@ from headrace.domain.fleets import Rejections, StorageOffer, compute_fleets, sto
 from headrace.domain.job import JobSpec
 from headrace.domain.phases import usd_low
 from headrace.domain.plan import Rejection
+from headrace.domain.requests import request_bytes
 
 _KIND_ORDER = {"local": 0, "direct": 1, "fleet": 2}
 
@@ -32,7 +33,7 @@ class Search:
         self.found: list[Candidate] = []
         self.offers: tuple[StorageOffer, ...] = ()
         if job.storage in ("auto", "fleet"):
-            self.offers = storage_offers(catalog, prices, self.unsuitable)
+            self.offers = storage_offers(catalog, prices, self.unsuitable, request_bytes(job, dataset))
 
     def ranked(self) -> list[Candidate]:
         """Return every feasible candidate, cheapest first; ties go to fewer parts, fewer machines, then by name.

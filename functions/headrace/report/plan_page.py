@@ -52,6 +52,8 @@ def _demand(plan: Plan) -> Table:
     demand = plan.demand
     data = f"{count_text(demand.dataset_files, 'file')}, {bytes_text(demand.dataset_bytes)}"
     pairs = [("data set", data), ("to read", rate_text(demand.read_bytes_per_s)), ("because", demand.basis)]
+    if demand.reads_per_s:
+        pairs.insert(2, ("in reads of", f"{bytes_text(demand.read_request_bytes)}, {demand.reads_per_s:,} a second"))
     if demand.checkpoint_bytes:
         each = duration_text(demand.checkpoint_period_s)
         pairs.append(("checkpoints", f"{bytes_text(demand.checkpoint_bytes)} every {each}"))
