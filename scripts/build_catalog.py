@@ -28,6 +28,8 @@ NIC_OVERRIDES_GBPS = {"p5.48xlarge": 100.0, "p5e.48xlarge": 100.0, "p5en.48xlarg
 """IP line rate of hosts whose published figure is EFA: one ENA interface. Inferred, not measured."""
 
 IOPS_BYTES = 4096
+RECLAIMED_PERCENT = {"<5%": 5, "5-10%": 10, "10-15%": 15, "15-20%": 20, ">20%": 30}
+"""Upper end of each band of the spot advisor; the highest band has none, and 30 is assumed."""
 ACCELERATORS_IN_NAME = re.compile(r"_(\d+)acc$")
 
 Row = Mapping[str, str]
@@ -49,6 +51,8 @@ COLUMNS: dict[str, Callable[[Row, Row], object]] = {
     "accelerators": lambda row, _: int(row["accel_count"] or 0),
     "accelerator_mib": lambda row, _: int(row["accel_mem_mib"] or 0),
     "ena_express": lambda row, _: int(row["ena_srd"]),
+    "ebs_mbps": lambda row, _: int(row["ebs_baseline_mbps"] or 0),
+    "ebs_iops": lambda row, _: int(row["ebs_baseline_iops"] or 0),
     "spot": lambda row, _: int("spot" in row["usage_classes"].split("|")),
     "current": lambda row, _: int(row["current_generation"]),
     "bare_metal": lambda row, _: int(row["bare_metal"]),
@@ -143,17 +147,49 @@ def prices(source: Path) -> dict[str, object]:
         row["region"]: {name: float(value) for name, value in row.items() if name != "region" and value}
         for row in read_table(source, "ec2_region_price_multipliers.csv")
     }
-    savings: dict[str, dict[str, int]] = {}
-    for row in read_table(source, "ec2_spot_advisor.csv"):
-        if row["instance_type"] in known:
-            savings.setdefault(row["region"], {})[row["instance_type"]] = int(row["savings_pct"])
+    advised = [row for row in read_table(source, "ec2_spot_advisor.csv") if row["instance_type"] in known]
     return {
         "dated": PRICES_DATED,
         "spot_dated": SPOT_DATED,
         "us_east_1_usd_per_hour": {name: listed[name] for name in sorted(known & listed.keys())},
         "family_multipliers": multipliers,
-        "spot_savings_percent": savings,
+        "spot_savings_percent": by_region(advised, lambda row: int(row["savings_pct"])),
+        "spot_reclaimed_percent": by_region(advised, lambda row: RECLAIMED_PERCENT[row["interruption_band"]]),
+        "services_region": "us-east-1",
+        "services": services(source),
+        **transfers(read_table(source, "aws_data_transfer_prices.csv")),
     }
+
+
+def transfers(rows: list[dict[str, str]]) -> dict[str, object]:
+    """Return what a gigabyte costs out of each region, and between the one pair that has a price of its own."""
+    pair = next(float(row["us_east_1_2_pair_usd_per_gb"]) for row in rows if row["us_east_1_2_pair_usd_per_gb"])
+    return {
+        "transfer_out_usd_per_gb": {row["region"]: float(row["inter_region_out_usd_per_gb"]) for row in rows},
+        "transfer_pairs_usd_per_gb": {"us-east-1 us-east-2": pair},
+    }
+
+
+def by_region(rows: list[dict[str, str]], value: Callable[[Row], int]) -> dict[str, dict[str, int]]:
+    """Return a value of each row by its region and type."""
+    made: dict[str, dict[str, int]] = {}
+    for row in rows:
+        made.setdefault(row["region"], {})[row["instance_type"]] = value(row)
+    return made
+
+
+def services(source: Path) -> list[dict[str, object]]:
+    """Return what storage services cost, with how far each price is checked; only plans' comparisons use them."""
+    return [
+        {
+            "name": f"{row['service']} {row['item']}",
+            "unit": row["unit"],
+            "usd": float(row["usd"]),
+            "status": row["status"],
+        }
+        for row in read_table(source, "service_prices_us_east_1.csv")
+        if row["service"] in ("ebs", "fsx_lustre")
+    ]
 
 
 def workloads(source: Path) -> list[dict[str, object]]:

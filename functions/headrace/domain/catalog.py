@@ -11,6 +11,7 @@ from headrace.domain.model import Bytes, Contract, Usd
 MIB = 2**20
 GB = 10**9
 GBPS = 10**9 // 8
+MBPS = 10**6 // 8
 
 
 class MachineType(Contract):
@@ -34,6 +35,9 @@ class MachineType(Contract):
     accelerators: int
     ena_express: bool
     spot: bool
+    ebs_bytes_per_s: Bytes = 0
+    """Sustained rate of its link to EBS; 0 when not known."""
+    ebs_iops: int = 0
     nic_basis: Literal["baseline", "one_card", "override"] = "baseline"
     """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints."""
     disk_kind: Literal["none", "ssd", "hdd"] = "ssd"
@@ -95,6 +99,15 @@ class Catalog(Contract):
         return tuple(sorted({one.accelerator for one in self.types if one.accelerator and one.accelerators}))
 
 
+class ServicePrice(Contract):
+    """List price of one dimension of a storage service."""
+
+    name: str
+    unit: str
+    usd: float
+    status: Literal["two_sources", "one_source", "recalled_unverified"]
+
+
 class PriceList(Contract):
     """List prices of one region in USD per hour, with the date they were read."""
 
@@ -104,6 +117,24 @@ class PriceList(Contract):
     spot_savings_percent: dict[str, int]
     spot_dated: str = ""
     """Date of the savings, which are older than the prices."""
+    spot_reclaimed_percent: dict[str, int] = {}
+    """Share of machines that the spot market took back within a month, upper end of the published band."""
+    services: tuple[ServicePrice, ...] = ()
+    """Prices of storage services in this region; empty where none is known."""
+    transfer_out_usd_per_gb: dict[str, float] = {}
+    """What a gigabyte costs out of each region into another."""
+    transfer_pairs_usd_per_gb: dict[str, float] = {}
+    """Pairs of regions, `from to`, between which another price holds either way."""
+
+    def transfer_usd_per_gb(self, source: str, target: str) -> float | None:
+        """Return what a gigabyte costs from one region to another, or None when nobody published it."""
+        if source == target:
+            return 0.0
+        pairs = (f"{source} {target}", f"{target} {source}")
+        special = next(
+            (self.transfer_pairs_usd_per_gb[one] for one in pairs if one in self.transfer_pairs_usd_per_gb), None
+        )
+        return special if special is not None else self.transfer_out_usd_per_gb.get(source)
 
 
 def parse_catalog(text: str, region: str) -> Catalog:
@@ -140,6 +171,8 @@ def _machine_type(row: dict[str, Any]) -> MachineType:
         accelerator_memory_bytes=row["accelerator_mib"] * MIB,
         ena_express=bool(row["ena_express"]),
         spot=bool(row["spot"]),
+        ebs_bytes_per_s=row["ebs_mbps"] * MBPS,
+        ebs_iops=row["ebs_iops"],
         current=bool(row["current"]),
         bare_metal=bool(row["bare_metal"]),
     )
@@ -161,6 +194,10 @@ def parse_prices(text: str, region: str) -> PriceList:
         on_demand=base,
         spot_savings_percent=packed["spot_savings_percent"].get(region, {}),
         spot_dated=packed["spot_dated"],
+        spot_reclaimed_percent=packed["spot_reclaimed_percent"].get(region, {}),
+        services=tuple(packed["services"]) if region == packed["services_region"] else (),
+        transfer_out_usd_per_gb=packed["transfer_out_usd_per_gb"],
+        transfer_pairs_usd_per_gb=packed["transfer_pairs_usd_per_gb"],
     )
 
 

@@ -96,6 +96,15 @@ class OptionPlan(Contract):
     reasons: tuple[str, ...]
 
 
+class Comparison(Contract):
+    """The same demand on a service that a run never chooses, with the machines that train; no cost where it cannot."""
+
+    name: str
+    usd_per_hour: Usd | None = None
+    usd_low: Usd | None = None
+    because: str
+
+
 class Rejection(Contract):
     """Candidates that were left out for one reason."""
 
@@ -114,6 +123,9 @@ class Plan(Contract):
     chosen: OptionPlan
     alternatives: tuple[OptionPlan, ...] = ()
     rejected: tuple[Rejection, ...] = ()
+    comparisons: tuple[Comparison, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    """Services without a checked price, by name."""
     assumptions: tuple[str, ...] = ()
     catalog_date: str
 

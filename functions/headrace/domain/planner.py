@@ -9,6 +9,7 @@ from headrace.domain.assumptions import assumptions
 from headrace.domain.budget import within_budget
 from headrace.domain.candidates import Candidate
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.comparisons import comparisons, left_out
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
@@ -37,6 +38,8 @@ def plan(job: JobSpec, dataset: DatasetSummary, catalog: Catalog, prices: PriceL
         chosen=_with_rank(option(chosen, search), fitting),
         alternatives=tuple(option(one, search) for one in others),
         rejected=search.all_rejections(),
+        comparisons=comparisons(chosen, prices),
+        not_compared=left_out(prices),
         assumptions=assumptions(chosen, catalog, prices),
         catalog_date=catalog.dated,
     )

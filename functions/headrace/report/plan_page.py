@@ -42,6 +42,8 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         yield section("assumed", bullets(plan.assumptions))
     if plan.alternatives:
         yield section("would also work", _alternatives(plan))
+    if plan.comparisons:
+        yield section("for comparison, never chosen", _comparisons(plan))
     if plan.rejected:
         yield section("rejected", bullets(_rejection_lines(plan)))
     yield ""
@@ -132,6 +134,15 @@ def _alternatives(plan: Plan) -> Table:
         row = (option.storage, machines, usd_text(option.usd_per_hour), cost, option.limit.name)
         made.add_row(*(cell(text) for text in row))
     return made
+
+
+def _comparisons(plan: Plan) -> Group:
+    numbers = ("per hour", "this run")
+    made = table("instead of the storage above", *numbers, "because", right=numbers)
+    for one in plan.comparisons:
+        amounts = [usd_text(usd) if usd is not None else "cannot" for usd in (one.usd_per_hour, one.usd_low)]
+        made.add_row(*(cell(text) for text in (one.name, *amounts, one.because)))
+    return Group(made, bullets(f"left out: {one}" for one in plan.not_compared))
 
 
 def _rejection_lines(plan: Plan) -> Iterator[str]:
