@@ -5,8 +5,8 @@ It shares no code with the planner and knows only the published inputs and the r
 Disks whose rate nobody measured (0) do only for a job that asks for the compute nodes' own.
 
 A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express`; a job
-has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, away, checkpoint, period`;
-rates are bytes/s.
+has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, away, usd_per_gb,
+checkpoint, period`; rates are bytes/s. A third of the data of an `away` job lies in another region.
 """
 
 from __future__ import annotations
@@ -54,7 +54,8 @@ def _costs_with(reader: Machine, machines: Sequence[Machine], job: Job, data: Da
     if job["storage"] in ("auto", "local") and "local" in soon and _own_disks_do(reader, readers, each, job, data):
         yield _cost_local(reader, readers, job, data)
     if job["storage"] == "direct" and "direct" in soon and _s3_does(reader, readers, each, job, data):
-        yield _cost(0, 0, 0, readers * reader["usd"], job)
+        passes = math.ceil(job["reads"] * job["count"]) * job["hours"] * 3600 / data["bytes"]
+        yield _cost(0, 0, 0, readers * reader["usd"], job, passes * _moved(job, data))
     if job["storage"] in ("auto", "fleet") and "fleet" in soon and each <= NIC_SHARE * reader["nic"]:
         for server in machines:
             yield from _costs_of_fleets(server, reader, readers, each, job, data)
@@ -105,7 +106,8 @@ def _costs_of_fleets(
             continue
         for volumes in _ways_to_divide(server, nodes, copies, data):
             seconds = _copy_seconds(server, nodes, volumes, copies, job, data)
-            yield _cost(seconds, nodes * server["usd"], 0, readers * reader["usd"], job)
+            moved = copies * _moved(job, data)
+            yield _cost(seconds, nodes * server["usd"], 0, readers * reader["usd"], job, moved)
 
 
 def _ways_to_divide(server: Machine, nodes: int, copies: int, data: Data) -> list[int]:
@@ -139,15 +141,21 @@ def _copy_seconds(server: Machine, nodes: int, volumes: int, copies: int, job: J
 def _cost_local(reader: Machine, readers: int, job: Job, data: Data) -> tuple[float, float]:
     each_has_all = {**data, "files": data["files"] * readers}
     seconds = _copy_seconds(reader, readers, 1, 1, job, each_has_all)
-    return _cost(seconds, 0, seconds, readers * reader["usd"], job)
+    return _cost(seconds, 0, seconds, readers * reader["usd"], job, readers * _moved(job, data))
 
 
-def _cost(copy: float, storage: float, compute_copy: float, compute: float, job: Job) -> tuple[float, float]:
+def _moved(job: Job, data: Data) -> float:
+    return float(data["bytes"] // 3 / 1e9 * job["usd_per_gb"]) if job["away"] else 0.0
+
+
+def _cost(
+    copy: float, storage: float, compute_copy: float, compute: float, job: Job, moved: float
+) -> tuple[float, float]:
     """Return USD when all goes well and when it goes slowly: storage bills from its launch, compute from its own."""
 
     def usd(launch: float, slower: float, train: float, ending: float) -> float:
         working = train * job["hours"] * 3600 + ending + launch
         before = launch + copy * slower if storage else 0
-        return float((storage * (before + working) + compute * (working + compute_copy * slower)) / 3600)
+        return float((storage * (before + working) + compute * (working + compute_copy * slower)) / 3600 + moved)
 
     return usd(LAUNCH, 1, 1, ENDING), usd(SLOW_LAUNCH, COPY_SLOWDOWN, TRAIN_SLOWDOWN, SLOW_ENDING)

@@ -38,7 +38,11 @@ def random_world(seed: int) -> World:
 def as_given(machines: list[dict[str, Any]], wanted: dict[str, Any], data: dict[str, int]) -> World:
     """Return both forms of one world."""
     catalog, prices = world({_type(one): one["usd"] for one in machines})
+    prices = prices.model_copy(update={"transfer_out_usd_per_gb": {AWAY: wanted["usd_per_gb"]}})
     summary = dataset(data["bytes"], data["files"], data["largest"])
+    if wanted["away"]:
+        parts = (data["bytes"] - data["bytes"] // 3, data["bytes"] // 3)
+        summary = summary.model_copy(update={"input_bytes": parts})
     return World(machines, wanted, data, _spec(wanted), summary, catalog, prices)
 
 
@@ -84,6 +88,7 @@ def _wanted(dice: random.Random, machines: list[dict[str, Any]]) -> dict[str, An
         "hours": dice.choice([0.1, 1, 24, 300]),
         "budget": dice.choice([None, None, 50.0, 2_000.0]),
         "away": dice.random() < 0.2,
+        "usd_per_gb": dice.choice([0.01, 0.02, 0.147]),
         "checkpoint": checkpoint,
         "period": dice.choice([60.0, 1_800.0]) if checkpoint else 1.0,
     }

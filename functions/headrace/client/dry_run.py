@@ -9,7 +9,7 @@ from typing import Any, cast
 from headrace.client.folder_files import list_folder
 from headrace.client.places import bucket_folder
 from headrace.client.prepare import PreparedJob
-from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.instants import to_text
@@ -69,10 +69,11 @@ class DryRun:
         )
 
     def _plan_of(self, job: JobSpec) -> Plan:
-        return plan(job, self.dataset, *self._market(job.region))
+        elsewhere = {region: self._market(region) for region in job.other_regions}
+        return plan(job, self.dataset, *self._market(job.region), elsewhere)
 
-    def _market(self, region: str) -> tuple[Catalog, PriceList]:
-        return self._cloud.prices.catalog(region), self._cloud.prices.price_list(region)
+    def _market(self, region: str) -> Market:
+        return Market(self._cloud.prices.catalog(region), self._cloud.prices.price_list(region))
 
     def _notes(self) -> tuple[str, ...]:
         try:

@@ -8,6 +8,7 @@ from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.phases import spans
 from headrace.domain.requests import states_reads
+from headrace.domain.transfer import transfer_words
 
 _SECONDS_PER_HOUR = 3600
 
@@ -38,7 +39,7 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
     return (
         *found,
         *_market_assumptions(candidate, prices),
-        *_place_assumptions(candidate),
+        *transfer_words(candidate.job, candidate.dataset, prices),
         *_time_assumptions(candidate),
     )
 
@@ -68,15 +69,6 @@ def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, .
         return (f"no spot saving is known for {name}: its list price is used",)
     return (
         f"spot saving of {saving} % for {name} as of {prices.spot_dated}, which is old; the dear end is the list price",
-    )
-
-
-def _place_assumptions(candidate: Candidate) -> tuple[str, ...]:
-    home = candidate.job.region
-    away = [one for one in candidate.job.data if one.region not in (None, home)]
-    return tuple(
-        f"input {one.name!r} lies in {one.region}: its transfer to {home} is billed per GB and is not in the estimate"
-        for one in away
     )
 
 

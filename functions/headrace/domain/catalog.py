@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headrace.domain.model import Bytes, Contract, Usd
 
@@ -135,6 +135,13 @@ class PriceList(Contract):
             (self.transfer_pairs_usd_per_gb[one] for one in pairs if one in self.transfer_pairs_usd_per_gb), None
         )
         return special if special is not None else self.transfer_out_usd_per_gb.get(source)
+
+
+class Market(NamedTuple):
+    """The machines of one region and what they cost."""
+
+    catalog: Catalog
+    prices: PriceList
 
 
 def parse_catalog(text: str, region: str) -> Catalog:

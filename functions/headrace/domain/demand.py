@@ -27,6 +27,8 @@ class Need:
     assumed: bool
     """True when the job states no reads, so that nothing is refused for their sake."""
     assumptions: tuple[str, ...]
+    transfer_usd: float = 0.0
+    """What moving the inputs that lie in other regions costs, each time that they are moved."""
 
 
 class _Reads(NamedTuple):

@@ -46,6 +46,7 @@ def _below_the_code(path: str) -> str:
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
 Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
 Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
+Region = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"), AfterValidator(_free_name)]
 
 
@@ -54,7 +55,7 @@ class DataInput(Model):
 
     source: Location
     name: Slug = "data"
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")] | None = None
+    region: Region | None = None
     staging: Literal["auto", "copy", "lazy"] = "auto"
 
 
@@ -73,6 +74,8 @@ class Compute(Model):
     accelerator: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")] | None = None
     instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$")] | None = None
     count: Annotated[int, Field(ge=1, le=20_000)] = 1
+    region: Region | None = None
+    """Where all machines are; without it, where the first input says it lies."""
     capacity: Literal["on-demand", "spot"] = "on-demand"
     reservation: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
 
@@ -165,6 +168,11 @@ class JobSpec(Model):
         return self.max_hours if self.max_hours is not None else 2 * self.duration_hours + 1
 
     @property
+    def other_regions(self) -> tuple[str, ...]:
+        """Regions that inputs lie in and the fleets do not, in order of the inputs."""
+        return tuple(dict.fromkeys(one.region for one in self.data if one.region and one.region != self.region))
+
+    @property
     def region(self) -> str:
-        """The region the fleets run in: that of the first input that names one."""
-        return next((one.region for one in self.data if one.region), "us-east-1")
+        """The region the fleets run in: the one asked for, or that of the first input that names one."""
+        return self.compute.region or next((one.region for one in self.data if one.region), "us-east-1")

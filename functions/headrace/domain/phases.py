@@ -54,13 +54,25 @@ def spans(candidate: Candidate) -> tuple[Span, ...]:
 
 def usd_low(candidate: Candidate) -> float:
     """Return what the run costs when every phase takes its planned time, in USD."""
-    return round(sum(span.eta_s * span.usd_per_hour for span in spans(candidate)) / _SECONDS_PER_HOUR, 6)
+    machines = sum(span.eta_s * span.usd_per_hour for span in spans(candidate)) / _SECONDS_PER_HOUR
+    return round(machines + crossings(candidate) * candidate.need.transfer_usd, 6)
 
 
 def usd_high(candidate: Candidate) -> float:
     """Return what the run costs in the slow case, with spot machines at their list price, in USD."""
     slow = spans(candidate.priced_on_demand())
-    return round(sum(span.slow_s * span.usd_per_hour for span in slow) / _SECONDS_PER_HOUR, 6)
+    machines = sum(span.slow_s * span.usd_per_hour for span in slow) / _SECONDS_PER_HOUR
+    return round(machines + crossings(candidate) * candidate.need.transfer_usd, 6)
+
+
+def crossings(candidate: Candidate) -> float:
+    """Return how often data in other regions are moved: once per copy, or once per epoch when S3 is read itself."""
+    if candidate.kind == "fleet":
+        return float(candidate.copies)
+    if candidate.kind == "local":
+        return float(candidate.compute.count)
+    read = candidate.need.total.read_bytes_per_s * candidate.job.duration_hours * _SECONDS_PER_HOUR
+    return read / candidate.dataset.bytes if candidate.dataset.bytes else 0.0
 
 
 def staging(candidate: Candidate) -> Staging:
@@ -72,8 +84,7 @@ def staging(candidate: Candidate) -> Staging:
     machine, nodes = _copier(candidate)
     each = candidate.volumes or 1
     node_bytes = candidate.copies * math.ceil(dataset.bytes / each)
-    crosses = any(one.region not in (None, candidate.job.region) for one in candidate.job.data)
-    nic = cross_region_rate(machine) if crosses else nic_share(machine)
+    nic = cross_region_rate(machine) if candidate.job.other_regions else nic_share(machine)
     rate = min(nic, machine.ssd_write_bytes_per_s or nic)
     gets = min(calibration.S3_GETS_PER_S, nodes * machine.vcpus * calibration.GETS_PER_S_PER_VCPU)
     requests = candidate.copies * dataset.files * (nodes if candidate.kind == "local" else 1)

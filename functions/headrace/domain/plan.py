@@ -90,10 +90,29 @@ class OptionPlan(Contract):
     usd_per_hour: Usd
     usd_low: Usd
     usd_high: Usd
+    transfer_usd: Usd = 0
+    """Part of both that moving data between regions costs."""
     limit: BindingLimit
     next_cheaper: str = ""
     """What the next cheaper option would be, and what it lacks."""
     reasons: tuple[str, ...]
+
+
+class RegionChoice(Contract):
+    """One way to bring data in one region and machines in another together."""
+
+    way: Literal["copy once", "cache lazily", "read across", "move the machines"]
+    region: str
+    """Where the machines are."""
+    is_available: bool = True
+    usd_low: Usd | None = None
+    """What the whole run costs this way, where it is planned."""
+    transfer_usd: Usd = 0
+    """Of that, what moving data between regions costs, once."""
+    transfer_usd_per_epoch: Usd = 0
+    break_even_epochs: float | None = None
+    """Epochs from which on copying once is cheaper than this; None where it never is."""
+    because: str
 
 
 class Comparison(Contract):
@@ -123,6 +142,8 @@ class Plan(Contract):
     chosen: OptionPlan
     alternatives: tuple[OptionPlan, ...] = ()
     rejected: tuple[Rejection, ...] = ()
+    regions: tuple[RegionChoice, ...] = ()
+    """Ways to bring data and machines together; empty where they are in one region."""
     comparisons: tuple[Comparison, ...] = ()
     not_compared: tuple[str, ...] = ()
     """Services without a checked price, by name."""

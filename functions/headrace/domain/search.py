@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 from headrace.domain.candidates import (
     Candidate,
     checkpoint_fault,
@@ -18,6 +20,7 @@ from headrace.domain.job import JobSpec
 from headrace.domain.phases import usd_low
 from headrace.domain.plan import Rejection
 from headrace.domain.requests import request_bytes
+from headrace.domain.transfer import transfer_usd
 
 _KIND_ORDER = {"local": 0, "direct": 1, "fleet": 2}
 
@@ -31,6 +34,7 @@ class Search:
         """Types that no job could use as storage nodes."""
         self.rejections = Rejections()
         self.found: list[Candidate] = []
+        self.transfer_usd = transfer_usd(job, dataset, prices)
         self.offers: tuple[StorageOffer, ...] = ()
         if job.storage in ("auto", "fleet"):
             self.offers = storage_offers(catalog, prices, self.unsuitable, request_bytes(job, dataset))
@@ -42,7 +46,10 @@ class Search:
         """
         found = self.found
         for compute in compute_fleets(self.job.compute, self.catalog, self.prices, self.rejections):
-            need = need_of(self.job, self.dataset, compute.machine, compute.count, self.catalog.workloads)
+            need = replace(
+                need_of(self.job, self.dataset, compute.machine, compute.count, self.catalog.workloads),
+                transfer_usd=self.transfer_usd,
+            )
             fault = checkpoint_fault(need, compute)
             if fault:
                 self.rejections.add(f"compute: {fault[0]}", f"{compute.machine.name}{fault[1]}")

@@ -25,6 +25,7 @@ FIELDS: dict[str, tuple[str, ...]] = {
     "max_hours": ("max_hours",),
     "on_node_loss": ("on_node_loss",),
     "read_bytes_per_s": ("demand", "read_bytes_per_s"),
+    "region": ("compute", "region"),
     "resilience": ("resilience",),
     "storage": ("storage",),
     "storage_nodes": ("storage_nodes",),

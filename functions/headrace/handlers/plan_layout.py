@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
@@ -27,9 +28,14 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
-    chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
+    elsewhere = {region: _market(cloud, region) for region in job.other_regions}
+    chosen = plan(job, summary, *_market(cloud, job.region), elsewhere)
     write_model(cloud, row, "plan.json", chosen)
     return {"storage": chosen.chosen.storage, "results_on_compute": _results_live_on_compute(chosen)}
+
+
+def _market(cloud: Cloud, region: str) -> Market:
+    return Market(cloud.prices.catalog(region), cloud.prices.price_list(region))
 
 
 def _refuse_mirrors(job: JobSpec) -> None:

@@ -42,6 +42,8 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         yield section("assumed", bullets(plan.assumptions))
     if plan.alternatives:
         yield section("would also work", _alternatives(plan))
+    if plan.regions:
+        yield section("data and machines in different regions", _regions(plan))
     if plan.comparisons:
         yield section("for comparison, never chosen", _comparisons(plan))
     if plan.rejected:
@@ -107,6 +109,7 @@ def _cost(chosen: OptionPlan) -> Table:
         [
             ("per hour", f"{usd_text(chosen.usd_per_hour)} while the job trains"),
             ("this run", f"{usd_text(chosen.usd_low)} to {usd_text(chosen.usd_high)}"),
+            *([("of that", f"{usd_text(chosen.transfer_usd)} between regions")] if chosen.transfer_usd else []),
         ]
     )
 
@@ -133,6 +136,16 @@ def _alternatives(plan: Plan) -> Table:
         cost = f"{usd_text(option.usd_low)} to {usd_text(option.usd_high)}"
         row = (option.storage, machines, usd_text(option.usd_per_hour), cost, option.limit.name)
         made.add_row(*(cell(text) for text in row))
+    return made
+
+
+def _regions(plan: Plan) -> Table:
+    numbers = ("this run", "moved once", "each epoch")
+    made = table("way", "machines in", *numbers, "because", right=numbers)
+    for one in plan.regions:
+        run = usd_text(one.usd_low) if one.usd_low is not None else "-"
+        amounts = (run, usd_text(one.transfer_usd), usd_text(one.transfer_usd_per_epoch))
+        made.add_row(*(cell(text) for text in (one.way, one.region, *amounts, one.because)))
     return made
 
 
