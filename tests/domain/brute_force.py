@@ -4,9 +4,10 @@ It shares no code with the planner and knows only the published inputs and the r
 
 Disks whose rate nobody measured (0) do only for a job that asks for the compute nodes' own.
 
-A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express`; a job
-has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, away, usd_per_gb,
-checkpoint, period`; rates are bytes/s. A third of the data of an `away` job lies in another region.
+A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express` and
+`reclaimed`; a job has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, spot`,
+`resume, away, usd_per_gb, checkpoint, period`; rates are bytes/s. A third of the data of an `away` job lies in another
+region.
 """
 
 from __future__ import annotations
@@ -28,16 +29,18 @@ XFS_LEAST, INODE_AND_TAIL, FREE_SPACE = 300_000_000, 4_608, 1.10
 GETS_PER_S, GETS_PER_VCPU = 5_500, 2_000
 READ_AHEAD = 131_072
 LATENCY_MS = {"local": 0.258, "fleet": 0.6, "direct": 200.0}
+GPU_BREAKS, BREAKS, MONTH = 1.6e-4, 1e-5, 730
+SPOT_SAVING = 60
 ROOT_DISK_WRITE = 125_000_000
 LAUNCH, SLOW_LAUNCH, ENDING, SLOW_ENDING = 120, 400, 60, 300
 COPY_SLOWDOWN, TRAIN_SLOWDOWN = 2.0, 1.10
 
 
 def cheapest_usd(machines: Sequence[Machine], job: Job, data: Data) -> float | None:
-    """Return what the cheapest way costs that stays within the budget, or None when there is no way."""
+    """Return what the cheapest way costs on average that stays within the budget, or None when there is no way."""
     costs = [cost for reader in machines for cost in _costs_with(reader, machines, job, data)]
     budget = job["budget"] if job["budget"] is not None else math.inf
-    return min((low for low, high in costs if high <= budget), default=None)
+    return min((usd for usd, high in costs if high <= budget), default=None)
 
 
 def _costs_with(reader: Machine, machines: Sequence[Machine], job: Job, data: Data) -> Iterator[tuple[float, float]]:
@@ -55,7 +58,7 @@ def _costs_with(reader: Machine, machines: Sequence[Machine], job: Job, data: Da
         yield _cost_local(reader, readers, job, data)
     if job["storage"] == "direct" and "direct" in soon and _s3_does(reader, readers, each, job, data):
         passes = math.ceil(job["reads"] * job["count"]) * job["hours"] * 3600 / data["bytes"]
-        yield _cost(0, 0, 0, readers * reader["usd"], job, passes * _moved(job, data))
+        yield _cost(reader, readers, {}, 0, 0, passes * _moved(job, data), job)
     if job["storage"] in ("auto", "fleet") and "fleet" in soon and each <= NIC_SHARE * reader["nic"]:
         for server in machines:
             yield from _costs_of_fleets(server, reader, readers, each, job, data)
@@ -107,7 +110,7 @@ def _costs_of_fleets(
         for volumes in _ways_to_divide(server, nodes, copies, data):
             seconds = _copy_seconds(server, nodes, volumes, copies, job, data)
             moved = copies * _moved(job, data)
-            yield _cost(seconds, nodes * server["usd"], 0, readers * reader["usd"], job, moved)
+            yield _cost(reader, readers, server, nodes, seconds, moved, job)
 
 
 def _ways_to_divide(server: Machine, nodes: int, copies: int, data: Data) -> list[int]:
@@ -141,7 +144,7 @@ def _copy_seconds(server: Machine, nodes: int, volumes: int, copies: int, job: J
 def _cost_local(reader: Machine, readers: int, job: Job, data: Data) -> tuple[float, float]:
     each_has_all = {**data, "files": data["files"] * readers}
     seconds = _copy_seconds(reader, readers, 1, 1, job, each_has_all)
-    return _cost(seconds, 0, seconds, readers * reader["usd"], job, readers * _moved(job, data))
+    return _cost(reader, readers, {}, 0, seconds, readers * _moved(job, data), job)
 
 
 def _moved(job: Job, data: Data) -> float:
@@ -149,13 +152,33 @@ def _moved(job: Job, data: Data) -> float:
 
 
 def _cost(
-    copy: float, storage: float, compute_copy: float, compute: float, job: Job, moved: float
+    reader: Machine, readers: int, server: Machine, servers: int, copy: float, moved: float, job: Job
 ) -> tuple[float, float]:
-    """Return USD when all goes well and when it goes slowly: storage bills from its launch, compute from its own."""
+    """Return USD on average, and when all goes slowly on machines at list price.
 
-    def usd(launch: float, slower: float, train: float, ending: float) -> float:
-        working = train * job["hours"] * 3600 + ending + launch
-        before = launch + copy * slower if storage else 0
-        return float((storage * (before + working) + compute * (working + compute_copy * slower)) / 3600 + moved)
+    Storage bills from its launch, compute from its own; without storage machines the copy is on the compute's bill.
+    """
+    storage, listed = servers * server["usd"] if servers else 0.0, readers * reader["usd"]
+    compute = readers * round(reader["usd"] * (100 - SPOT_SAVING) / 100, 6) if job["spot"] else listed
 
-    return usd(LAUNCH, 1, 1, ENDING), usd(SLOW_LAUNCH, COPY_SLOWDOWN, TRAIN_SLOWDOWN, SLOW_ENDING)
+    def seconds(launch: float, slower: float, train: float, ending: float) -> tuple[float, float]:
+        working = launch + train * job["hours"] * 3600 + ending
+        return (launch + copy * slower + working, working) if servers else (0.0, working + copy * slower)
+
+    stored, computed = seconds(LAUNCH, 1, 1, ENDING)
+    slow_stored, slow_computed = seconds(SLOW_LAUNCH, COPY_SLOWDOWN, TRAIN_SLOWDOWN, SLOW_ENDING)
+    low = (storage * stored + compute * computed) / 3600 + moved
+    high = (storage * slow_stored + listed * slow_computed) / 3600 + moved
+    lost_servers = 0.0 if job["mirror"] else servers * BREAKS * stored / 3600
+    lost_readers = readers * _losses_per_hour(reader, job) * computed / 3600
+    if not job["resume"]:
+        return low * (1 + (math.exp(min(20.0, lost_servers + lost_readers)) - 1) / 2), high
+    trained = job["hours"] * 3600
+    repeated = (min(trained, job["period"]) if job["checkpoint"] else trained) / 2
+    again = lost_servers * (LAUNCH + copy) + lost_readers * (LAUNCH + repeated + (0 if servers else copy))
+    return low + again * (storage + compute) / 3600, high
+
+
+def _losses_per_hour(reader: Machine, job: Job) -> float:
+    taken_back = -math.log(1 - reader["reclaimed"] / 100) / MONTH if job["spot"] else 0.0
+    return (GPU_BREAKS if reader["gpus"] else BREAKS) + taken_back

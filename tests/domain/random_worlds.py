@@ -37,7 +37,8 @@ def random_world(seed: int) -> World:
 
 def as_given(machines: list[dict[str, Any]], wanted: dict[str, Any], data: dict[str, int]) -> World:
     """Return both forms of one world."""
-    catalog, prices = world({_type(one): one["usd"] for one in machines})
+    catalog, prices = world({_type(one): one["usd"] for one in machines}, savings={one["name"]: 60 for one in machines})
+    prices = prices.model_copy(update={"spot_reclaimed_percent": {one["name"]: one["reclaimed"] for one in machines}})
     prices = prices.model_copy(update={"transfer_out_usd_per_gb": {AWAY: wanted["usd_per_gb"]}})
     summary = dataset(data["bytes"], data["files"], data["largest"])
     if wanted["away"]:
@@ -61,6 +62,7 @@ def _machine(dice: random.Random, name: str) -> dict[str, Any]:
         "gpu": GPU if gpus else None,
         "gpus": gpus,
         "usd": dice.randint(10, 3_000) / 100,
+        "reclaimed": dice.choice([5, 10, 20]),
         "express": dice.random() < 0.3,
     }
 
@@ -87,6 +89,8 @@ def _wanted(dice: random.Random, machines: list[dict[str, Any]]) -> dict[str, An
         "mirror": dice.random() < 0.3,
         "hours": dice.choice([0.1, 1, 24, 300]),
         "budget": dice.choice([None, None, 50.0, 2_000.0]),
+        "spot": dice.random() < 0.3,
+        "resume": dice.random() < 0.5,
         "away": dice.random() < 0.2,
         "usd_per_gb": dice.choice([0.01, 0.02, 0.147]),
         "checkpoint": checkpoint,
@@ -130,7 +134,8 @@ def _spec(wanted: dict[str, Any]) -> JobSpec:
     }
     return job(
         data=inputs,
-        compute={**kind, "count": wanted["count"]},
+        compute={**kind, "count": wanted["count"], "capacity": "spot" if wanted["spot"] else "on-demand"},
+        on_node_loss="resume" if wanted["resume"] else "fail",
         demand=demand,
         storage=wanted["storage"],
         resilience="mirror" if wanted["mirror"] else "none",

@@ -15,6 +15,7 @@ from tests.domain.small_world import GB
 
 FIRST_SEED, WORLDS = 20_261_130, 600
 CENT = 0.01
+ROUNDING = 1e-9
 """Ways less than a cent apart are equal to the planner, which then prefers fewer machines."""
 MORE: dict[str, Callable[[World], World]] = {
     "reads": lambda one: as_given(one.machines, {**one.wanted, "reads": one.wanted["reads"] * 2}, one.data),
@@ -44,7 +45,7 @@ def planned(one: World) -> Plan | None:
 
 
 def usd(made: Plan | None) -> float | None:
-    return made.chosen.usd_low if made else None
+    return made.chosen.usd_expected if made else None
 
 
 def test_the_plan_costs_what_the_brute_force_finds(record_property: Callable[[str, object], None]) -> None:
@@ -53,7 +54,9 @@ def test_the_plan_costs_what_the_brute_force_finds(record_property: Callable[[st
         one = random_world(seed)
         found, best = usd(planned(one)), cheapest_usd(one.machines, one.wanted, one.data)
         feasible += best is not None
-        if (found is None) != (best is None) or (found is not None and best is not None and abs(found - best) > CENT):
+        if (found is None) != (best is None) or (
+            found is not None and best is not None and abs(found - best) > CENT + ROUNDING * best
+        ):
             wrong.append((seed, found, best))
     record_property("figure", f"planner = brute force on {WORLDS} worlds from seed {FIRST_SEED}, {feasible} feasible")
     assert wrong == [], f"{len(wrong)} of {WORLDS} seeds differ"
@@ -65,6 +68,8 @@ def test_more_demand_never_costs_less(more: str) -> None:
     wrong = []
     for seed in range(FIRST_SEED, FIRST_SEED + WORLDS, 3):
         one = random_world(seed)
+        if more == "checkpoints" and one.wanted["resume"]:
+            continue  # a run that resumes from checkpoints loses less than one without any
         less, greater = usd(planned(one)), usd(planned(MORE[more](one)))
         if greater is not None and (less is None or less > greater + CENT):
             wrong.append((seed, less, greater))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.candidates import Candidate, gets_per_s
@@ -38,6 +40,7 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
         found.append("the compute nodes' SSDs read less than is assumed, so the job reads more slowly than assumed")
     return (
         *found,
+        _loss_assumption(candidate),
         *_market_assumptions(candidate, prices),
         *transfer_words(candidate.job, candidate.dataset, prices),
         *_time_assumptions(candidate),
@@ -58,6 +61,16 @@ def _machine_assumptions(machine: MachineType, candidate: Candidate) -> list[str
     if uses_ssds and machine.ssd_basis in notes:
         found.append(f"{machine.name}: {notes[machine.ssd_basis]}")
     return found
+
+
+def _loss_assumption(candidate: Candidate) -> str:
+    kind = "fails and is started again" if candidate.job.on_node_loss == "fail" else "resumes"
+    each = calibration.HOURS_PER_MONTH * candidate.compute.losses_per_hour
+    text = f"a compute node is lost with {-math.expm1(-each):.2g} chance a month; the run then {kind}"
+    if candidate.storage is None:
+        return text
+    stays = ", and a mirrored one is not missed" if candidate.copies > 1 else ""
+    return f"{text}; a storage node with {calibration.HOURS_PER_MONTH * calibration.MACHINE_LOSSES_PER_HOUR:.2g}{stays}"
 
 
 def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, ...]:

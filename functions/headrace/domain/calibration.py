@@ -82,6 +82,15 @@ ENDING_S = 60.0
 ENDING_SLOW_S = 300.0
 """From the job-done event to the last machine shutting down (anchors.md section 6)."""
 
+ACCELERATOR_LOSSES_PER_HOUR = 1.6e-4
+"""A machine of accelerators: 419 unexpected interruptions of 2,048 machines of 8 H100 within 54 days (The Llama 3 herd
+of models, arXiv 2407.21783, section 3.3.4)."""
+MACHINE_LOSSES_PER_HOUR = 1e-5
+"""Any other machine on demand: one loss in eleven years; an assumption, for nobody publishes it."""
+SPOT_RECLAIMED_PERCENT = 30
+"""Share of spot machines taken back in a month where the spot advisor says nothing, or `>20%`: an assumption."""
+HOURS_PER_MONTH = 730
+
 STAGING_SLOWDOWN = 2.0
 TRAINING_SLOWDOWN = 1.10
 """By how much the dear end of an estimate lets a phase overrun; margins, not measurements."""

@@ -25,6 +25,8 @@ class ComputeFleet:
     usd_per_hour: float
     on_demand_usd_per_hour: float
     market: Literal["on-demand", "spot"]
+    losses_per_hour: float = 0.0
+    """How often one machine is lost: it breaks, or the spot market takes it back."""
 
 
 @dataclass(frozen=True)
@@ -133,7 +135,17 @@ def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList
         usd_per_hour=round(list_price * (100 - saving) / 100, 6),
         on_demand_usd_per_hour=list_price,
         market=compute.capacity,
+        losses_per_hour=_losses_per_hour(machine, compute, prices),
     )
+
+
+def _losses_per_hour(machine: MachineType, compute: Compute, prices: PriceList) -> float:
+    """Return how often the machine breaks and, on the spot market, is taken back (where unknown: the worst band)."""
+    breaks = calibration.ACCELERATOR_LOSSES_PER_HOUR if machine.accelerators else calibration.MACHINE_LOSSES_PER_HOUR
+    if compute.capacity != "spot":
+        return breaks
+    percent = prices.spot_reclaimed_percent.get(machine.name, calibration.SPOT_RECLAIMED_PERCENT)
+    return breaks - math.log1p(-percent / 100) / calibration.HOURS_PER_MONTH
 
 
 def storage_offers(

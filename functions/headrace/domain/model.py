@@ -21,7 +21,8 @@ class Contract(Model):
 
 Bytes = Annotated[int, Field(ge=0, le=10**18)]
 Seconds = Annotated[float, Field(ge=0, le=10**9)]
-Usd = Annotated[float, Field(ge=0, le=10**9)]
+USD_MAX = 10**9
+Usd = Annotated[float, Field(ge=0, le=USD_MAX)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]
 RunId = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,62}$")]
 NodeId = Annotated[str, Field(pattern=r"^[a-zA-Z0-9][a-zA-Z0-9-]{0,62}$")]

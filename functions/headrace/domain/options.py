@@ -6,6 +6,8 @@ from headrace.domain.candidates import Candidate
 from headrace.domain.fleets import StorageOffer, same_layout
 from headrace.domain.layout import queues_per_connection, volumes
 from headrace.domain.limits import binding_limit
+from headrace.domain.losses import losses, usd_expected
+from headrace.domain.model import USD_MAX
 from headrace.domain.next_cheaper import next_cheaper
 from headrace.domain.phases import crossings, phase_plans, usd_high, usd_low
 from headrace.domain.plan import FleetPlan, OptionPlan
@@ -31,6 +33,8 @@ def option(candidate: Candidate, search: Search) -> OptionPlan:
         usd_per_hour=round(candidate.storage_usd_per_hour + candidate.compute_usd_per_hour, 6),
         usd_low=round(usd_low(candidate), 4),
         usd_high=round(usd_high(candidate), 4),
+        usd_expected=round(min(usd_expected(candidate), USD_MAX), 4),
+        chance_of_loss=round(losses(candidate).chance, 6),
         transfer_usd=round(crossings(candidate) * candidate.need.transfer_usd, 4),
         limit=binding_limit(candidate),
         next_cheaper=next_cheaper(candidate),

@@ -54,7 +54,12 @@ def spans(candidate: Candidate) -> tuple[Span, ...]:
 
 def usd_low(candidate: Candidate) -> float:
     """Return what the run costs when every phase takes its planned time, in USD."""
-    machines = sum(span.eta_s * span.usd_per_hour for span in spans(candidate)) / _SECONDS_PER_HOUR
+    return usd_of(candidate, spans(candidate))
+
+
+def usd_of(candidate: Candidate, phases: tuple[Span, ...]) -> float:
+    """Return what the candidate's phases cost in their planned time, and its transfers, in USD."""
+    machines = sum(span.eta_s * span.usd_per_hour for span in phases) / _SECONDS_PER_HOUR
     return round(machines + crossings(candidate) * candidate.need.transfer_usd, 6)
 
 

@@ -90,6 +90,10 @@ class OptionPlan(Contract):
     usd_per_hour: Usd
     usd_low: Usd
     usd_high: Usd
+    usd_expected: Usd = 0
+    """Average cost with what is spent again when machines are lost; options are ranked by it."""
+    chance_of_loss: float = 0
+    """Chance that the run loses a machine that it misses."""
     transfer_usd: Usd = 0
     """Part of both that moving data between regions costs."""
     limit: BindingLimit

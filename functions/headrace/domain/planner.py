@@ -13,8 +13,8 @@ from headrace.domain.comparisons import comparisons, left_out
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import JobSpec
+from headrace.domain.losses import usd_expected
 from headrace.domain.options import option
-from headrace.domain.phases import usd_low
 from headrace.domain.plan import OptionPlan, Plan
 from headrace.domain.region_choices import region_choices
 from headrace.domain.search import Search
@@ -91,7 +91,7 @@ def _with_rank(chosen: OptionPlan, fitting: Sequence[Candidate]) -> OptionPlan:
     """Return the chosen option with how far the second choice is."""
     if len(fitting) == 1:
         return chosen.model_copy(update={"reasons": (*chosen.reasons, "nothing else that is feasible does it")})
-    second = usd_text(usd_low(fitting[1]) - usd_low(fitting[0]))
+    second = usd_text(usd_expected(fitting[1]) - usd_expected(fitting[0]))
     rank = f"the cheapest of {len(fitting):,} feasible ways; the second costs {second} more"
     return chosen.model_copy(update={"reasons": (*chosen.reasons, rank)})
 
@@ -102,5 +102,5 @@ def _reject_dearer(search: Search, shown: Sequence[Candidate]) -> None:
     if dearer:
         first = dearer[0]
         fleet = f" with {first.storage_nodes} x {first.storage.machine.name}" if first.storage else ""
-        example = f"{first.compute.count} x {first.compute.machine.name}{fleet}: {usd_text(usd_low(first))}"
+        example = f"{first.compute.count} x {first.compute.machine.name}{fleet}: {usd_text(usd_expected(first))}"
         search.rejections.add("feasible, but dearer than what is shown", example, len(dearer))

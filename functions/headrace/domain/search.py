@@ -17,7 +17,7 @@ from headrace.domain.demand import need_of, per_accelerator
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.fleets import Rejections, StorageOffer, compute_fleets, storage_offers
 from headrace.domain.job import JobSpec
-from headrace.domain.phases import usd_low
+from headrace.domain.losses import usd_expected
 from headrace.domain.plan import Rejection
 from headrace.domain.requests import request_bytes
 from headrace.domain.transfer import transfer_usd
@@ -104,4 +104,5 @@ class Search:
 def _rank(candidate: Candidate) -> tuple[float, int, int, str, str]:
     storage = candidate.storage.machine.name if candidate.storage else ""
     machines = candidate.compute.count + candidate.storage_nodes
-    return round(usd_low(candidate), 2), _KIND_ORDER[candidate.kind], machines, candidate.compute.machine.name, storage
+    kind, usd = _KIND_ORDER[candidate.kind], round(usd_expected(candidate), 2)
+    return usd, kind, machines, candidate.compute.machine.name, storage

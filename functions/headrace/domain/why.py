@@ -13,8 +13,9 @@ from headrace.domain.errors import InfeasibleJob
 from headrace.domain.fleets import no_storage_node
 from headrace.domain.job import JobSpec
 from headrace.domain.limits import binding_limit
+from headrace.domain.losses import usd_expected
 from headrace.domain.model import Contract
-from headrace.domain.phases import usd_high, usd_low
+from headrace.domain.phases import usd_high
 from headrace.domain.plan import Role
 from headrace.domain.search import Search
 
@@ -88,12 +89,12 @@ def _compared(ways: Sequence[Candidate], best: Candidate) -> str:
     if not ways:
         return ""
     if best in ways:
-        return f"chosen: {_machines(best)} for {usd_text(usd_low(best))}; {binding_limit(best).because}"
+        return f"chosen: {_machines(best)} for {usd_text(usd_expected(best))}; {binding_limit(best).because}"
     way = ways[0]
-    more = usd_low(way) - usd_low(best)
+    more = usd_expected(way) - usd_expected(best)
     beside = f"{usd_text(more)} more than {_machines(best)}" if more > 0 else "no more than the chosen"
     over = _over_budget(way)
-    return f"{_machines(way)} would do for {usd_text(usd_low(way))}, {beside}{over}; {binding_limit(way).because}"
+    return f"{_machines(way)} would do for {usd_text(usd_expected(way))}, {beside}{over}; {binding_limit(way).because}"
 
 
 def _over_budget(way: Candidate) -> str:

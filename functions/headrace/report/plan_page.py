@@ -109,6 +109,10 @@ def _cost(chosen: OptionPlan) -> Table:
         [
             ("per hour", f"{usd_text(chosen.usd_per_hour)} while the job trains"),
             ("this run", f"{usd_text(chosen.usd_low)} to {usd_text(chosen.usd_high)}"),
+            (
+                "on average",
+                f"{usd_text(chosen.usd_expected)}; a machine is lost with {chosen.chance_of_loss:.2%} chance",
+            ),
             *([("of that", f"{usd_text(chosen.transfer_usd)} between regions")] if chosen.transfer_usd else []),
         ]
     )
