@@ -8,7 +8,9 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.model import Capacity
 from headrace.domain.plan import Role
+from headrace.domain.policy import ALLOW_ALL, Policy
 
 Json = Any
 NodeLife = Literal["pending", "running", "stopping", "terminated"]
@@ -24,7 +26,7 @@ class LaunchRequest:
     count: int
     instance_types: tuple[str, ...]
     """Acceptable types, best first."""
-    market: Literal["on-demand", "spot"]
+    market: Capacity
     region: str
     client_token: str
     deadline_at: datetime
@@ -262,6 +264,8 @@ class Settings:
     launch_attempts: int
     process_nodes: bool
     """True where nodes are processes on one machine, which share a file system and format no disks."""
+    policy: Policy = ALLOW_ALL
+    """What the team that runs this allows."""
     owner_process: str | None = None
     """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
     sweep_grace_seconds: int = 120

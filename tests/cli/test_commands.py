@@ -93,6 +93,33 @@ def test_the_replay_for_a_program_is_one_document(headrace: Headrace) -> None:
     assert document["largest"]["storage"] == "128 x i3en.24xlarge"
 
 
+def test_a_plan_holds_to_the_files_of_the_home_or_to_those_named(
+    headrace: Headrace, job_file: Path, home: Path, tmp_path: Path
+) -> None:
+    home.mkdir()
+    (home / "policy.yaml").write_text("denied_types: [c6gd.*]")
+    (home / "prices.yaml").write_text("usd_per_hour: {us-east-1: {i3en.large: 0.001}}")
+    kept = PlanAnswer.model_validate_json(headrace("plan", job_file, "--json").out).plan
+    assert kept.chosen.fleets[0].instance_type == "i3en.large"
+    other = tmp_path / "other.yaml"
+    other.write_text("allowed_regions: [eu-west-1]")
+    answer = headrace("plan", job_file, "--policy", other)
+    assert (answer.code, answer.out) == (2, "")
+    assert "the policy allows no machines in us-east-1; allowed: eu-west-1" in answer.err
+    missing = headrace("plan", job_file, "--prices", tmp_path / "gone.yaml")
+    assert (missing.code, "gone.yaml is not valid" in missing.err, "No such file" in missing.err) == (2, True, True)
+
+
+def test_a_plan_that_needs_approval_is_shown_and_said_to(headrace: Headrace, job_file: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("approval_over_usd: 0.01\napprovers: [ada]")
+    answer = headrace("plan", job_file, "--policy", rules)
+    assert answer.code == 0
+    assert "a run of this job would be refused: the run may cost" in answer.err
+    job_file.write_text(job_file.read_text() + "approved_by: ada\n")
+    assert headrace("plan", job_file, "--policy", rules).err == ""
+
+
 @pytest.mark.parametrize("command", ["plan", "run"])
 def test_all_faults_of_a_job_are_printed_with_their_place(headrace: Headrace, job_file: Path, command: str) -> None:
     job_file.write_text(job_file.read_text() + "duration_hour: 3\nbudget_usd: -1\n")

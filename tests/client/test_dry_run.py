@@ -5,14 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from headrace.client.dry_run import DryRun
-from headrace.client.opening import read_prices
 from headrace.client.prepare import prepare, read_job
+from headrace.local.rules import read_rules
 
 
 def dry_run(job_file: Path, home: Path, text: str) -> DryRun:
     job_file.write_text(text)
     spec, base = read_job(job_file)
-    return DryRun(prepare(spec, base, home), home, read_prices())
+    return DryRun(prepare(spec, base, home), home, read_rules(home))
 
 
 def test_each_input_is_counted_apart(job_file: Path, home: Path) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from headrace.client.folder_files import list_folder
+from headrace.client.opening import read_prices
 from headrace.client.places import bucket_folder
 from headrace.client.prepare import PreparedJob
 from headrace.domain.catalog import Market
@@ -16,34 +18,37 @@ from headrace.domain.instants import to_text
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.plan_answer import PlanAnswer
-from headrace.domain.planner import plan
+from headrace.domain.planning import plan_under
 from headrace.domain.run import RunRow
 from headrace.domain.what_if import Asked, what_if
-from headrace.domain.why import why
+from headrace.domain.why import WhyType, why
 from headrace.handlers import inspect_dataset, plan_layout
+from headrace.local.rules import Rules, read_rules
 from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.system import SystemClock
-from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects, Prices
+from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects
 
 RUN_ID = "dry-run"
 
 
-def plan_without_running(prepared: PreparedJob, home: Path, prices: Prices, remote: Objects | None = None) -> Plan:
+def plan_without_running(prepared: PreparedJob, home: Path) -> Plan:
     """Return the plan that a run of this job would make; nothing is written and no machine is started.
 
-    `remote` lists the buckets that are not on this machine. Raises DatasetUnusable and InfeasibleJob as a run would.
+    Raises DatasetUnusable, InfeasibleJob and BadSettings as a run would.
     """
-    return DryRun(prepared, home, prices, remote).plan_of_a_run()
+    return DryRun(prepared, home, read_rules(home)).plan_of_a_run()
 
 
 class DryRun:
     """A job whose data set is inspected and nothing more, to be planned in as many ways as are asked for."""
 
-    def __init__(self, prepared: PreparedJob, home: Path, prices: Prices, remote: Objects | None = None) -> None:
+    def __init__(self, prepared: PreparedJob, home: Path, rules: Rules, remote: Objects | None = None) -> None:
+        """Inspect the data set; `remote` lists the buckets that are not on this machine. Raises DatasetUnusable."""
         folders = {one.bucket: one.folder for one in prepared.served}
         self.job = prepared.job
-        self._cloud = _dry_cloud(_DryObjects(folders, home, remote), prices)
+        self._policy = rules.policy
+        self._cloud = _dry_cloud(_DryObjects(folders, home, remote), rules)
         self._row = _dry_row(self._cloud, prepared)
         cursor: dict[str, Any] | None = None
         while cursor is None or not cursor["is_done"]:
@@ -63,14 +68,17 @@ class DryRun:
         made = self._plan_of(self.job)
         return PlanAnswer(
             plan=made,
-            why=tuple(why(name, self.job, self.dataset, *self._market(self.job.region)) for name in types),
+            why=tuple(self._why(name) for name in types),
             what_if=what_if(self.job, changes, self._plan_of) if changes else (),
             notes=self._notes(),
         )
 
     def _plan_of(self, job: JobSpec) -> Plan:
-        elsewhere = {region: self._market(region) for region in job.other_regions}
-        return plan(job, self.dataset, *self._market(job.region), elsewhere)
+        return plan_under(self._policy, job, self.dataset, self._market)
+
+    def _why(self, name: str) -> WhyType:
+        held = self._policy.job(self.job)
+        return why(name, held, self.dataset, *self._policy.market(held, self._market(held.region)))
 
     def _market(self, region: str) -> Market:
         return Market(self._cloud.prices.catalog(region), self._cloud.prices.price_list(region))
@@ -96,7 +104,7 @@ def _dry_row(cloud: Cloud, prepared: PreparedJob) -> RunRow:
     return row
 
 
-def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
+def _dry_cloud(objects: Objects, rules: Rules) -> Cloud:
     """Return a cloud with the ports that planning uses; any other is absent, so that using it fails at once."""
     absent = cast("Any", None)
     return Cloud(
@@ -106,10 +114,10 @@ def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
         bus=absent,
         runs=MemoryRuns(),
         executions=absent,
-        prices=prices,
+        prices=read_prices(rules.overrides),
         clock=SystemClock(),
         entropy=absent,
-        settings=local_settings(),
+        settings=replace(local_settings(), policy=rules.policy),
     )
 
 

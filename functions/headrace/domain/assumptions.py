@@ -49,7 +49,9 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
 
 def _machine_assumptions(machine: MachineType, candidate: Candidate) -> list[str]:
     found = []
-    if machine.nic_basis != "baseline":
+    if machine.nic_basis == "given":
+        found.append(f"{machine.name}: {rate_text(machine.nic_bytes_per_s)} of IP traffic, as the overrides give it")
+    elif machine.nic_basis != "baseline":
         why = "inferred, not measured" if machine.nic_basis == "override" else "EFA and further cards not counted"
         found.append(f"{machine.name}: {rate_text(machine.nic_bytes_per_s)} of IP traffic over one interface, {why}")
     uses_ssds = candidate.kind == "local" or (candidate.storage and machine is candidate.storage.machine)
@@ -75,7 +77,7 @@ def _loss_assumption(candidate: Candidate) -> str:
 
 def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, ...]:
     if candidate.compute.market != "spot":
-        return ()
+        return _reserved(candidate, prices)
     name = candidate.compute.machine.name
     saving = prices.spot_savings_percent.get(name)
     if saving is None:
@@ -83,6 +85,17 @@ def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, .
     return (
         f"spot saving of {saving} % for {name} as of {prices.spot_dated}, which is old; the dear end is the list price",
     )
+
+
+def _reserved(candidate: Candidate, prices: PriceList) -> tuple[str, ...]:
+    held, name = candidate.job.compute.reservation, candidate.compute.machine.name
+    if candidate.compute.market == "capacity-block":
+        return (f"the block {held} is paid in advance; its hours count at the price in the overrides",)
+    used = [one for one in (name, candidate.storage.machine.name if candidate.storage else "") if one in prices.given]
+    given = tuple(f"{one}: the price is from the overrides, not from the list" for one in used)
+    if held is None:
+        return given
+    return (*given, f"the machines of {held} bill whether they are used or not; their hours count all the same")
 
 
 def _time_assumptions(candidate: Candidate) -> tuple[str, ...]:

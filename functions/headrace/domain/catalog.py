@@ -38,8 +38,9 @@ class MachineType(Contract):
     ebs_bytes_per_s: Bytes = 0
     """Sustained rate of its link to EBS; 0 when not known."""
     ebs_iops: int = 0
-    nic_basis: Literal["baseline", "one_card", "override"] = "baseline"
-    """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints."""
+    nic_basis: Literal["baseline", "one_card", "override", "given"] = "baseline"
+    """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints; `given`:
+    the person's own figure."""
     disk_kind: Literal["none", "ssd", "hdd"] = "ssd"
     ssd_basis: Literal["none", "measured", "extrapolated", "iops_floor"] = "measured"
     """`iops_floor`: only random 4 KiB operations were measured, and their bytes stand in, which is less."""
@@ -119,6 +120,10 @@ class PriceList(Contract):
     """Date of the savings, which are older than the prices."""
     spot_reclaimed_percent: dict[str, int] = {}
     """Share of machines that the spot market took back within a month, upper end of the published band."""
+    given: tuple[str, ...] = ()
+    """Types whose price is the person's own."""
+    capacity_blocks: dict[str, Usd] = {}
+    """What blocks that are paid in advance come to by the hour; nobody publishes it, so only a person knows."""
     services: tuple[ServicePrice, ...] = ()
     """Prices of storage services in this region; empty where none is known."""
     transfer_out_usd_per_gb: dict[str, float] = {}

@@ -7,12 +7,12 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from headrace.domain import calibration
 from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import Compute
+from headrace.domain.model import Capacity
 from headrace.domain.plan import Rejection
 
 
@@ -24,7 +24,7 @@ class ComputeFleet:
     count: int
     usd_per_hour: float
     on_demand_usd_per_hour: float
-    market: Literal["on-demand", "spot"]
+    market: Capacity
     losses_per_hour: float = 0.0
     """How often one machine is lost: it breaks, or the spot market takes it back."""
 
@@ -119,7 +119,9 @@ def _accelerated_fleets(
 
 
 def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
-    if machine.name not in prices.on_demand:
+    if compute.capacity == "capacity-block" and machine.name not in prices.capacity_blocks:
+        return "the price of its capacity blocks is published nowhere; write it in the price overrides"
+    if compute.capacity != "capacity-block" and machine.name not in prices.on_demand:
         return f"no price known in {prices.region}"
     if compute.capacity == "spot" and not machine.spot:
         return "not sold on the spot market"
@@ -127,7 +129,8 @@ def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
 
 
 def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList) -> ComputeFleet:
-    list_price = prices.on_demand[machine.name]
+    known = prices.capacity_blocks if compute.capacity == "capacity-block" else prices.on_demand
+    list_price = known[machine.name]
     saving = prices.spot_savings_percent.get(machine.name, 0) if compute.capacity == "spot" else 0
     return ComputeFleet(
         machine=machine,

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headrace.domain.model import Bytes, Model, Slug
+from headrace.domain.model import Bytes, Capacity, Model, Slug
 
 FORBIDDEN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 BUCKET_URL = re.compile(r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$", re.DOTALL)
@@ -76,13 +76,17 @@ class Compute(Model):
     count: Annotated[int, Field(ge=1, le=20_000)] = 1
     region: Region | None = None
     """Where all machines are; without it, where the first input says it lies."""
-    capacity: Literal["on-demand", "spot"] = "on-demand"
+    capacity: Capacity = "on-demand"
     reservation: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.accelerator is None) == (self.instance_type is None):
             raise ValueError("needs exactly one of 'accelerator' and 'instance_type'")
+        if self.capacity == "capacity-block" and self.reservation is None:
+            raise ValueError("a capacity block is used by its 'reservation' id, cr-...; add it")
+        if self.capacity == "spot" and self.reservation is not None:
+            raise ValueError("a reservation holds machines on demand, not on the spot market; leave one of them out")
         return self
 
 
@@ -140,6 +144,9 @@ class JobSpec(Model):
     storage_nodes: Annotated[int, Field(ge=1, le=4096)] | None = None
     resilience: Literal["none", "mirror"] = "none"
     fabric: Literal["auto", "roce", "tcp"] = "auto"
+    team: Slug | None = None
+    approved_by: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """Who allowed a cost that the policy asks to be approved."""
     on_node_loss: Literal["fail", "resume"] = "fail"
     budget_usd: Annotated[float, Field(gt=0, le=10**9)] | None = None
     results_grace_minutes: Annotated[int, Field(ge=1, le=1440)] = 30

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Literal
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -21,6 +21,8 @@ class Contract(Model):
 
 Bytes = Annotated[int, Field(ge=0, le=10**18)]
 Seconds = Annotated[float, Field(ge=0, le=10**9)]
+Capacity = Literal["on-demand", "spot", "capacity-block"]
+"""How machines are bought; a capacity block is a reservation that is paid in advance."""
 USD_MAX = 10**9
 Usd = Annotated[float, Field(ge=0, le=USD_MAX)]
 Slug = Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,39}$")]

@@ -82,6 +82,7 @@ def _compute_plan(candidate: Candidate, search: Search) -> FleetPlan:
         fallback_types=_compute_fallbacks(candidate, search),
         arch=machine.arch,
         market=compute.market,
+        placement="cluster" if machine.accelerators and compute.count > 1 else "one zone",
         usd_per_hour_each=compute.usd_per_hour,
         nic_bytes_per_s=machine.nic_bytes_per_s,
         disk_count=machine.disk_count,

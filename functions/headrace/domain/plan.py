@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from headrace.domain.model import Bytes, Contract, Seconds, Usd
+from headrace.domain.model import Bytes, Capacity, Contract, Seconds, Usd
 
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
@@ -18,7 +18,9 @@ class FleetPlan(Contract):
     count: int
     fallback_types: tuple[str, ...] = ()
     arch: Literal["x86_64", "arm64"]
-    market: Literal["on-demand", "spot"] = "on-demand"
+    market: Capacity = "on-demand"
+    placement: Literal["cluster", "one zone"] = "one zone"
+    """`cluster`: a cluster placement group, where machines that train together meet over the network."""
     usd_per_hour_each: Usd
     nic_bytes_per_s: Bytes
     disk_count: int

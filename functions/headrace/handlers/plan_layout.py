@@ -9,7 +9,8 @@ from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
-from headrace.domain.planner import plan
+from headrace.domain.planning import plan_under
+from headrace.domain.policy import Policy
 from headrace.domain.run import RunRow
 from headrace.handlers._files import read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
@@ -28,14 +29,21 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
-    elsewhere = {region: _market(cloud, region) for region in job.other_regions}
-    chosen = plan(job, summary, *_market(cloud, job.region), elsewhere)
+    policy = cloud.settings.policy
+    chosen = plan_under(policy, job, summary, lambda region: _market(cloud, region))
+    _require_approval(policy, job, chosen)
     write_model(cloud, row, "plan.json", chosen)
     return {"storage": chosen.chosen.storage, "results_on_compute": _results_live_on_compute(chosen)}
 
 
 def _market(cloud: Cloud, region: str) -> Market:
     return Market(cloud.prices.catalog(region), cloud.prices.price_list(region))
+
+
+def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
+    fault = policy.approval_fault(job, chosen)
+    if fault:
+        raise InfeasibleJob(fault)
 
 
 def _refuse_mirrors(job: JobSpec) -> None:
