@@ -4,8 +4,8 @@ It shares no code with the planner and knows only the published inputs and the r
 
 Disks whose rate nobody measured (0) do only for a job that asks for the compute nodes' own.
 
-A machine is a mapping with `name, nic, vcpus, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express` and
-`reclaimed`; a job has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, spot`,
+A machine is a mapping with `name, nic, vcpus, memory, disks, disk_bytes, read, write, iops, gpu, gpus, usd, express`
+and `reclaimed`; a job has `gpu, type, count, reads, request, latency_ms, storage, nodes, mirror, hours, budget, spot`,
 `resume, away, usd_per_gb, checkpoint, period`; rates are bytes/s. A third of the data of an `away` job lies in another
 region.
 """
@@ -24,6 +24,7 @@ GIB = 2**30
 NIC_SHARE = 0.707
 """8.84 of 12.5 GB/s per storage host in the largest published run."""
 FLOW, EXPRESS_FLOW = 625_000_000, 3_125_000_000
+QUEUE_BYTES, UNEVEN, QUEUES_MAX = 262_144, 4, 128
 NODES_MAX, STRIPED_VOLUMES_MAX = 256, 8
 XFS_LEAST, INODE_AND_TAIL, FREE_SPACE = 300_000_000, 4_608, 1.10
 GETS_PER_S, GETS_PER_VCPU = 5_500, 2_000
@@ -102,15 +103,26 @@ def _costs_of_fleets(
     copies = 2 if job["mirror"] else 1
     one_serves = math.floor(min(_disks_read(server, job, data), NIC_SHARE * server["nic"]))
     flow = EXPRESS_FLOW if server["express"] and reader["express"] else FLOW
-    pair = flow * min(server["vcpus"], reader["vcpus"])
+    pair = flow * min(server["vcpus"], reader["vcpus"], QUEUES_MAX)
     numbers = [job["nodes"]] if job["nodes"] else range(copies, NODES_MAX + 1)
     for nodes in numbers:
         if nodes < copies or nodes * one_serves < math.ceil(job["reads"] * job["count"]) or nodes * pair < each:
+            continue
+        if not _queues_fit(server, reader, readers, nodes, each, flow):
             continue
         for volumes in _ways_to_divide(server, nodes, copies, data):
             seconds = _copy_seconds(server, nodes, volumes, copies, job, data)
             moved = copies * _moved(job, data)
             yield _cost(reader, readers, server, nodes, seconds, moved, job)
+
+
+def _queues_fit(server: Machine, reader: Machine, readers: int, nodes: int, each: int, flow: int) -> bool:
+    """Tell whether a quarter of each side's memory holds the queues of all connections, an admin queue with each."""
+    wanted = math.ceil(min(UNEVEN * each / nodes, server["nic"], reader["nic"]) / flow)
+    queues = 1 + max(1, min(wanted, server["vcpus"], reader["vcpus"], QUEUES_MAX))
+    return all(
+        count * queues <= one["memory"] / 4 // QUEUE_BYTES for one, count in ((server, readers), (reader, nodes))
+    )
 
 
 def _ways_to_divide(server: Machine, nodes: int, copies: int, data: Data) -> list[int]:

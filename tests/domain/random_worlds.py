@@ -54,6 +54,7 @@ def _machine(dice: random.Random, name: str) -> dict[str, Any]:
         "name": name,
         "nic": dice.choice([1, 2, 5, 12, 25, 75]) * GB // dice.choice([1, 2]),
         "vcpus": dice.choice([2, 8, 16, 32, 96]),
+        "memory": dice.choice([10**8, GB // 2, 16 * GB, 64 * GB]),
         "disks": disks,
         "disk_bytes": dice.choice([100 * GB, 900 * GB, 2 * TB, 7 * TB]) if disks else 0,
         "read": disks * (rate := dice.choice([0, 1, 2, 4])) * GB,
@@ -103,6 +104,7 @@ def _type(one: dict[str, Any]) -> Any:
     return machine(
         one["name"],
         vcpus=one["vcpus"],
+        memory_bytes=one["memory"],
         nic_bytes_per_s=one["nic"],
         disk_count=one["disks"],
         disk_bytes=one["disk_bytes"],

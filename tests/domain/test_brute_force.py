@@ -19,7 +19,7 @@ ROUNDING = 1e-9
 """Ways less than a cent apart are equal to the planner, which then prefers fewer machines."""
 MORE: dict[str, Callable[[World], World]] = {
     "reads": lambda one: as_given(one.machines, {**one.wanted, "reads": one.wanted["reads"] * 2}, one.data),
-    "bytes": lambda one: as_given(one.machines, one.wanted, {**one.data, **larger(one.data)}),
+    "files": lambda one: as_given(one.machines, one.wanted, {**one.data, **more_files(one.data)}),
     "reads of a tenth of the size": lambda one: as_given(
         one.machines, {**one.wanted, "request": (one.wanted["request"] or 4_096) // 10}, one.data
     ),
@@ -33,8 +33,8 @@ MORE: dict[str, Callable[[World], World]] = {
 }
 
 
-def larger(data: dict[str, int]) -> dict[str, int]:
-    return {"bytes": data["bytes"] * 3, "largest": data["largest"] * 3}
+def more_files(data: dict[str, int]) -> dict[str, int]:
+    return {"bytes": data["bytes"] * 3, "files": data["files"] * 3}
 
 
 def planned(one: World) -> Plan | None:

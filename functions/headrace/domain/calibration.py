@@ -20,6 +20,15 @@ ENA_EXPRESS_FLOW_BYTES_PER_S = 25 * 10**9 // 8
 UNEVEN_READS = 4
 """How many times its even share a reader may want from one storage node at a moment; a margin, not a measurement."""
 
+QUEUES_PER_CONTROLLER_MAX = 128
+CONTROLLERS_MAX = 65_519
+"""I/O queues that Linux's NVMe target gives a controller (NVMET_NR_QUEUES), and controller ids of a subsystem."""
+
+QUEUE_BYTES = 256 * 1024
+QUEUE_MEMORY_SHARE = 0.25
+"""Kernel memory of one queue of 128 commands with its socket, and how much of a machine's memory all may take: assumed,
+not measured."""
+
 WORKLOAD_MARGIN = 1.03
 """The benchmark's formula agrees with 132 published rows within 3 % (data/README.md)."""
 

@@ -6,9 +6,9 @@ import math
 
 from headrace.domain import calibration
 from headrace.domain.candidates import Candidate
+from headrace.domain.connections import queues
 from headrace.domain.demand import capacity_bytes
 from headrace.domain.plan import VolumePlan
-from headrace.domain.sizing import flow_bytes_per_s
 
 _BLOCK_BYTES = 4096
 _LOG_STRIPE_BYTES_MAX = 256 * 1024
@@ -113,17 +113,10 @@ def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> V
 
 
 def queues_per_connection(candidate: Candidate) -> int:
-    """Return the I/O queues, one flow each, by which a reader can take several times its even share from one node.
-
-    Never more than fill the slower NIC, nor than either side has vCPUs; 0 where nothing is connected.
-    """
+    """Return the I/O queues of one connection; 0 where nothing is connected."""
     if candidate.storage is None:
         return 0
-    machine, reader = candidate.storage.machine, candidate.compute.machine
-    share = candidate.need.node_bytes_per_s / candidate.storage_nodes
-    wanted = min(calibration.UNEVEN_READS * share, machine.nic_bytes_per_s, reader.nic_bytes_per_s)
-    queues = math.ceil(wanted / flow_bytes_per_s(candidate.compute, candidate.storage))
-    return max(1, min(queues, machine.vcpus, reader.vcpus))
+    return queues(candidate.need.node_bytes_per_s, candidate.compute, candidate.storage, candidate.storage_nodes)
 
 
 def geometry_faults(stripe_unit_bytes: int, data_slices: int) -> tuple[str, ...]:

@@ -9,10 +9,10 @@ from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import MachineType
+from headrace.domain.connections import pair_bytes_per_s, queue_budgets
 from headrace.domain.demand import Need, capacity_bytes
 from headrace.domain.fleets import StorageOffer, nic_share
 from headrace.domain.plan import BindingLimit
-from headrace.domain.sizing import pair_bytes_per_s
 
 
 def binding_limit(candidate: Candidate) -> BindingLimit:
@@ -64,7 +64,17 @@ def _fleet_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimi
             need.node_bytes_per_s,
             "one flow per queue and vCPU, all storage nodes together",
         ),
+        *_queue_limits(candidate, offer),
     ]
+
+
+def _queue_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimit]:
+    budgets = queue_budgets(candidate.need.node_bytes_per_s, candidate.compute, offer, candidate.storage_nodes)
+    found = []
+    for whose, offered, needed in budgets:
+        text = f"{whose} has memory for {offered:,} queues; {needed:,} needed"
+        found.append(BindingLimit(name="fabric queues", offered=offered, needed=needed, unit="queues", because=text))
+    return found
 
 
 def _operations(offered: int, needed: int, need: Need, whose: str) -> list[BindingLimit]:

@@ -8,10 +8,10 @@ from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text, usd_text
 from headrace.domain.candidates import Candidate, checkpoint_share
 from headrace.domain.catalog import Catalog
+from headrace.domain.connections import flow_bytes_per_s
 from headrace.domain.fleets import StorageOffer
 from headrace.domain.layout import queues_per_connection
 from headrace.domain.limits import binding_limit
-from headrace.domain.sizing import flow_bytes_per_s
 
 SENSITIVITY = (0.60, 0.80)
 """Other shares of line rate for which a plan says how many storage nodes it would take."""

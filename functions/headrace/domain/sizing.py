@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Literal, NamedTuple
 
 from headrace.domain import calibration
+from headrace.domain.connections import connections_fit, pair_bytes_per_s
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.demand import Need, capacity_bytes, stored_bytes
 from headrace.domain.fleets import ComputeFleet, StorageOffer
 from headrace.domain.job import JobSpec
 
+Connects = Callable[[int], bool]
+"""Tells whether so many storage nodes and the readers hold all their connections."""
 Shape = Literal["spread", "striped"]
 
 
@@ -41,53 +45,50 @@ def fleet_sizes(
     for_bytes = math.ceil(copies * dataset.bytes * calibration.CAPACITY_MARGIN / offer.machine.ssd_bytes)
     for_flows = math.ceil(need.node_bytes_per_s / pair_bytes_per_s(compute, offer))
     fewest = max(for_rate, for_bytes, for_flows, copies)
-    sizes = tuple(_sizes(dataset, copies, offer, fewest, limit))
+    connects = functools.partial(connections_fit, need.node_bytes_per_s, compute, offer)
+    sizes = tuple(_sizes(dataset, copies, offer, range(fewest, limit + 1), connects))
     if not sizes:
-        return f"{limit} nodes serve less than the job reads" if for_rate > limit else _too_small(limit)
+        able = fewest > limit or any(map(connects, range(fewest, limit + 1)))
+        return _no_size(for_rate > limit, limit, able)
     if job.storage_nodes:
-        volumes = volumes_that_hold(dataset, copies, offer, job.storage_nodes)
-        return (Size(job.storage_nodes, sizes[0].nodes, volumes),) if volumes else _too_small(limit)
+        volumes = volumes_that_hold(dataset, copies, offer, job.storage_nodes) if connects(job.storage_nodes) else 0
+        return (Size(job.storage_nodes, sizes[0].nodes, volumes),) if volumes else _no_size(False, limit, True)
     return sizes
 
 
-def _sizes(dataset: DatasetSummary, copies: int, offer: StorageOffer, fewest: int, limit: int) -> Iterator[Size]:
-    for nodes in range(fewest, limit + 1):
+def _no_size(serves_less: bool, limit: int, connects: bool) -> str:
+    if serves_less:
+        return f"{limit} nodes serve less than the job reads"
+    if not connects:
+        return f"the queues of all readers on {limit} nodes take more memory than there is for them"
+    return f"{limit} nodes hold less than the data set"
+
+
+def _sizes(
+    dataset: DatasetSummary, copies: int, offer: StorageOffer, counts: range, connects: Connects
+) -> Iterator[Size]:
+    for nodes in counts:
         if shape_of(dataset, nodes) == "striped":
-            yield from _striped_sizes(dataset, copies, offer, nodes, limit)
+            yield from _striped_sizes(dataset, copies, offer, range(nodes, counts.stop), connects)
             return
-        if _hold(dataset, copies, offer, nodes, nodes):
+        if _hold(dataset, copies, offer, nodes, nodes) and connects(nodes):
             yield Size(nodes, nodes, nodes)
             return
 
 
 def _striped_sizes(
-    dataset: DatasetSummary, copies: int, offer: StorageOffer, fewest: int, limit: int
+    dataset: DatasetSummary, copies: int, offer: StorageOffer, counts: range, connects: Connects
 ) -> Iterator[Size]:
     """Yield the fewest nodes for each number of volumes that is not to be had with fewer."""
     least = most = 0
     for volumes in range(1, min(dataset.files, calibration.STRIPED_VOLUMES_MAX) + 1):
         for_bytes = -(-copies * _fullest_volume_bytes(dataset, volumes) * volumes // offer.machine.ssd_bytes)
-        nodes = max(fewest, volumes, for_bytes)
-        held = volumes_that_hold(dataset, copies, offer, nodes) if nodes <= limit else 0
+        able = range(max(counts.start, volumes, for_bytes), counts.stop)
+        nodes = next((one for one in able if connects(one)), 0)
+        held = volumes_that_hold(dataset, copies, offer, nodes) if nodes else 0
         if held > most:
             least, most = least or nodes, held
             yield Size(nodes, least, held)
-
-
-def flow_bytes_per_s(compute: ComputeFleet, offer: StorageOffer) -> int:
-    """Return what one connection between a storage and a compute node carries."""
-    if offer.machine.ena_express and compute.machine.ena_express:
-        return calibration.ENA_EXPRESS_FLOW_BYTES_PER_S
-    return calibration.FLOW_BYTES_PER_S
-
-
-def pair_bytes_per_s(compute: ComputeFleet, offer: StorageOffer) -> int:
-    """Return what all connections between one storage and one compute node carry: one queue and flow per vCPU."""
-    return min(compute.machine.vcpus, offer.machine.vcpus) * flow_bytes_per_s(compute, offer)
-
-
-def _too_small(limit: int) -> str:
-    return f"{limit} nodes hold less than the data set"
 
 
 def shape_of(dataset: DatasetSummary, nodes: int) -> Shape:
