@@ -57,8 +57,12 @@ def queue_budgets(
 
 def connections_fit(node_bytes_per_s: int, compute: ComputeFleet, offer: StorageOffer, nodes: int) -> bool:
     """Tell whether both sides hold the queues, and a storage node's subsystem the controllers, of every reader."""
-    budgets = queue_budgets(node_bytes_per_s, compute, offer, nodes)
-    return compute.count <= calibration.CONTROLLERS_MAX and all(one.needed <= one.offered for one in budgets)
+    each = queues(node_bytes_per_s, compute, offer, nodes) + 1
+    return (
+        compute.count <= calibration.CONTROLLERS_MAX
+        and compute.count * each <= _held(offer.machine.memory_bytes)
+        and nodes * each <= _held(compute.machine.memory_bytes)
+    )
 
 
 def _held(memory_bytes: int) -> int:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from headrace.domain import calibration
 from headrace.domain.candidates import Candidate
@@ -76,7 +77,7 @@ def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
 def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     """Return one volume per compute node, each of which holds all of the data set."""
     needed = _own_dataset_bytes(candidate)
-    return tuple(_own_volume(candidate, index, "dataset", needed) for index in range(candidate.compute.count))
+    return _own_volumes(candidate, "dataset", needed)
 
 
 def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
@@ -85,7 +86,7 @@ def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     free = candidate.compute.machine.ssd_bytes - taken
     if free < calibration.VOLUME_OVERHEAD_BYTES:
         return ()
-    return tuple(_own_volume(candidate, index, "scratch", free) for index in range(candidate.compute.count))
+    return _own_volumes(candidate, "scratch", free)
 
 
 def _own_dataset_bytes(candidate: Candidate) -> int:
@@ -96,19 +97,21 @@ def _own_dataset_bytes(candidate: Candidate) -> int:
     return min(math.ceil(needed / step) * step, machine.ssd_bytes)
 
 
-def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> VolumePlan:
-    return VolumePlan.model_validate(
-        {
-            "volume_id": f"{kind}-{index:03d}",
-            "kind": kind,
-            "shape": "spread",
-            "held_by": "compute",
-            "hydrator_node_index": index,
-            "member_node_indexes": (index,),
-            "slices_per_member": candidate.compute.machine.disk_count,
-            "stripe_unit_bytes": calibration.STRIPE_UNIT_BYTES,
-            "capacity_bytes": capacity,
-        }
+def _own_volumes(candidate: Candidate, kind: Literal["dataset", "scratch"], capacity: int) -> tuple[VolumePlan, ...]:
+    """Return one volume per compute node, on all of its SSDs."""
+    return tuple(
+        VolumePlan(
+            volume_id=f"{kind}-{index:03d}",
+            kind=kind,
+            shape="spread",
+            held_by="compute",
+            hydrator_node_index=index,
+            member_node_indexes=(index,),
+            slices_per_member=candidate.compute.machine.disk_count,
+            stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
+            capacity_bytes=capacity,
+        )
+        for index in range(candidate.compute.count)
     )
 
 

@@ -82,6 +82,8 @@ def _striped_sizes(
     """Yield the fewest nodes for each number of volumes that is not to be had with fewer."""
     least = most = 0
     for volumes in range(1, min(dataset.files, calibration.STRIPED_VOLUMES_MAX) + 1):
+        if volumes <= most:
+            continue
         for_bytes = -(-copies * _fullest_volume_bytes(dataset, volumes) * volumes // offer.machine.ssd_bytes)
         able = range(max(counts.start, volumes, for_bytes), counts.stop)
         nodes = next((one for one in able if connects(one)), 0)
@@ -114,10 +116,15 @@ def _hold(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int,
 
 
 def _fullest_volume_bytes(dataset: DatasetSummary, volumes: int) -> int:
+    return _fullest_bytes(dataset.bytes, dataset.files, dataset.largest_bytes, volumes)
+
+
+@functools.lru_cache(maxsize=1024)
+def _fullest_bytes(data_bytes: int, files: int, largest_bytes: int, volumes: int) -> int:
     """Return what the fullest of so many volumes must have.
 
     Largest-first assignment loads no volume beyond the mean and the largest file less its own mean (Graham 1969).
     """
-    total, largest = stored_bytes(dataset.bytes, dataset.files), stored_bytes(dataset.largest_bytes, 1)
+    total, largest = stored_bytes(data_bytes, files), stored_bytes(largest_bytes, 1)
     fullest = math.ceil((total + largest * (volumes - 1)) / volumes)
     return capacity_bytes(fullest, 0, 1)
