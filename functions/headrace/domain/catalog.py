@@ -85,6 +85,16 @@ class Catalog(Contract):
     dated: str
     types: tuple[MachineType, ...]
     workloads: tuple[Workload, ...] = ()
+    regions: tuple[str, ...] = ()
+    """Every region that is known."""
+    offered: dict[str, int] = {}
+    """Where each type is offered: a bit for each of the regions, in their order."""
+    accelerators_offered: dict[str, int] = {}
+    """The same for each kind of accelerator."""
+
+    def regions_with(self, offered: int) -> tuple[str, ...]:
+        """Return the regions of such bits."""
+        return tuple(name for place, name in enumerate(self.regions) if offered >> place & 1)
 
     def find(self, name: str) -> MachineType | None:
         """Return the type of that name, or None when the region does not offer it."""
@@ -154,11 +164,19 @@ def parse_catalog(text: str, region: str) -> Catalog:
     packed = json.loads(text)
     bit = 1 << packed["regions"].index(region) if region in packed["regions"] else 0
     rows = (dict(zip(packed["columns"], row, strict=True)) for row in packed["types"] if row[-1] & bit)
+    name, accelerator, count = (packed["columns"].index(one) for one in ("name", "accelerator", "accelerators"))
+    by_accelerator: dict[str, int] = {}
+    for row in packed["types"]:
+        if row[accelerator] and row[count]:
+            by_accelerator[row[accelerator]] = by_accelerator.get(row[accelerator], 0) | row[-1]
     return Catalog(
         region=region,
         dated=packed["dated"],
         types=tuple(_machine_type(row) for row in rows),
         workloads=tuple(Workload(**row) for row in packed["workloads"]),
+        regions=tuple(packed["regions"]),
+        offered={row[name]: row[-1] for row in packed["types"]},
+        accelerators_offered=by_accelerator,
     )
 
 

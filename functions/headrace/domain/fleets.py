@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
@@ -14,6 +13,7 @@ from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import Compute
 from headrace.domain.model import Capacity
 from headrace.domain.plan import Rejection
+from headrace.domain.unknown_names import unknown_accelerator, unknown_type
 
 
 @dataclass(frozen=True)
@@ -81,9 +81,7 @@ def compute_fleets(
 def _named_fleet(compute: Compute, name: str, catalog: Catalog, prices: PriceList) -> ComputeFleet:
     machine = catalog.find(name)
     if machine is None:
-        close = catalog.close_types(name)
-        hint = f"close: {', '.join(close)}" if close else "name a Nitro type offered there"
-        raise InfeasibleJob(f"compute.instance_type {name!r} is not a machine type known in {catalog.region}; {hint}")
+        raise InfeasibleJob(f"compute.instance_type {unknown_type(name, catalog)}")
     refusal = _unpriced(machine, compute, prices)
     if refusal:
         raise InfeasibleJob(f"compute.instance_type {name!r} cannot be planned: {refusal}")
@@ -95,12 +93,7 @@ def _accelerated_fleets(
 ) -> tuple[ComputeFleet, ...]:
     carriers = [one for one in catalog.types if one.carries(accelerator)]
     if not carriers:
-        kinds = catalog.accelerator_kinds
-        close = difflib.get_close_matches(accelerator, kinds, n=3, cutoff=0.4)
-        raise InfeasibleJob(
-            f"compute.accelerator {accelerator!r} is on no machine in {catalog.region}; "
-            f"{'close' if close else 'known there'}: {', '.join(close or kinds) or 'none'}"
-        )
+        raise InfeasibleJob(f"compute.accelerator {unknown_accelerator(accelerator, catalog)}")
     fleets = []
     for machine in carriers:
         refusal = _unpriced(machine, compute, prices) or (
@@ -122,7 +115,7 @@ def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
     if compute.capacity == "capacity-block" and machine.name not in prices.capacity_blocks:
         return "the price of its capacity blocks is published nowhere; write it in the price overrides"
     if compute.capacity != "capacity-block" and machine.name not in prices.on_demand:
-        return f"no price known in {prices.region}"
+        return f"no price known in {prices.region}; write it in the price overrides"
     if compute.capacity == "spot" and not machine.spot:
         return "not sold on the spot market"
     return ""

@@ -19,6 +19,8 @@ class Contract(Model):
     model_config = ConfigDict(frozen=True, strict=False, extra="forbid", allow_inf_nan=False)
 
 
+Amount = Annotated[int, Field(ge=0)]
+"""A whole number that is worked out, so that a large one is refused in words and not for its size."""
 Bytes = Annotated[int, Field(ge=0, le=10**18)]
 Seconds = Annotated[float, Field(ge=0, le=10**9)]
 Capacity = Literal["on-demand", "spot", "capacity-block"]

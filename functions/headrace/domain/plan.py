@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from headrace.domain.model import Bytes, Capacity, Contract, Seconds, Usd
+from headrace.domain.model import Amount, Bytes, Capacity, Contract, Seconds, Usd
 
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
@@ -48,12 +48,12 @@ class VolumePlan(Contract):
 class DemandPlan(Contract):
     """What the job needs in all, and where each number comes from."""
 
-    read_bytes_per_s: Bytes
+    read_bytes_per_s: Amount
     read_request_bytes: Bytes = 0
     """Useful bytes of one read that the loader issues."""
-    reads_per_s: int = 0
+    reads_per_s: Amount = 0
     """How many of them it issues in all."""
-    capacity_bytes: Bytes
+    capacity_bytes: Amount
     dataset_bytes: Bytes
     dataset_files: int
     checkpoint_bytes: Bytes = 0

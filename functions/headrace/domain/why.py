@@ -18,6 +18,7 @@ from headrace.domain.model import Contract
 from headrace.domain.phases import usd_high
 from headrace.domain.plan import Role
 from headrace.domain.search import Search
+from headrace.domain.unknown_names import unknown_type
 
 
 class WhyType(Contract):
@@ -35,9 +36,7 @@ def why(name: str, job: JobSpec, dataset: DatasetSummary, catalog: Catalog, pric
     """
     machine = catalog.find(name)
     if machine is None:
-        close = catalog.close_types(name)
-        hint = f"; close: {', '.join(close)}" if close else ""
-        raise InfeasibleJob(f"{name!r} is not a machine type known in {catalog.region}{hint}")
+        raise InfeasibleJob(unknown_type(name, catalog))
     search = Search(job, dataset, catalog, prices)
     ranked = search.ranked()
     best = within_budget(search, ranked)[0]
