@@ -188,7 +188,7 @@ def services(source: Path) -> list[dict[str, object]]:
             "status": row["status"],
         }
         for row in read_table(source, "service_prices_us_east_1.csv")
-        if row["service"] in ("ebs", "fsx_lustre")
+        if row["service"] in ("ebs", "fsx_lustre") or row["item"] == "GET and other"
     ]
 
 

@@ -20,7 +20,7 @@ Machine = Mapping[str, Any]
 Job = Mapping[str, Any]
 Data = Mapping[str, int]
 
-GIB = 2**30
+MIB, GIB = 2**20, 2**30
 NIC_SHARE = 0.707
 """8.84 of 12.5 GB/s per storage host in the largest published run."""
 FLOW, EXPRESS_FLOW = 625_000_000, 3_125_000_000
@@ -30,7 +30,7 @@ XFS_LEAST, INODE_AND_TAIL, FREE_SPACE = 300_000_000, 4_608, 1.10
 GETS_PER_S, GETS_PER_VCPU = 5_500, 2_000
 READ_AHEAD = 131_072
 LATENCY_MS = {"local": 0.258, "fleet": 0.6, "direct": 200.0}
-GPU_BREAKS, BREAKS, MONTH = 1.6e-4, 1e-5, 730
+GPU_BREAKS, BREAKS, MONTH = 2e-5, 1e-5, 730
 SPOT_SAVING = 60
 ROOT_DISK_WRITE = 125_000_000
 LAUNCH, SLOW_LAUNCH, ENDING, SLOW_ENDING = 120, 400, 60, 300
@@ -143,19 +143,25 @@ def _fullest(volumes: int, data: Data) -> int:
     return math.ceil(content * FREE_SPACE) + XFS_LEAST
 
 
-def _copy_seconds(server: Machine, nodes: int, volumes: int, copies: int, job: Job, data: Data) -> float:
+def _copy_seconds(
+    server: Machine, nodes: int, volumes: int, copies: int, job: Job, data: Data, copied_by: int = 1
+) -> float:
     """Return how long the copy from S3 takes: volumes are filled side by side, by one node each."""
     link = NIC_SHARE * server["nic"]
     if job["away"]:
         link = server["nic"] / 2 if server["vcpus"] >= 32 else min(link, FLOW)
     rate = min(link, server["write"] or link)
     gets = min(GETS_PER_S, nodes * server["vcpus"] * GETS_PER_VCPU)
-    return float(copies * max(-(-data["bytes"] // volumes) / rate, data["files"] / gets))
+    return float(copies * max(-(-data["bytes"] // volumes) / rate, copied_by * _requests(data) / gets))
+
+
+def _requests(data: Data) -> int:
+    """Return the GETs of one copy: objects above 32 MiB are read in ranges of 8 MiB."""
+    return data["files"] if data["largest"] <= 32 * MIB else max(data["files"], -(-data["bytes"] // (8 * MIB)))
 
 
 def _cost_local(reader: Machine, readers: int, job: Job, data: Data) -> tuple[float, float]:
-    each_has_all = {**data, "files": data["files"] * readers}
-    seconds = _copy_seconds(reader, readers, 1, 1, job, each_has_all)
+    seconds = _copy_seconds(reader, readers, 1, 1, job, data, copied_by=readers)
     return _cost(reader, readers, {}, 0, seconds, readers * _moved(job, data), job)
 
 
@@ -193,4 +199,4 @@ def _cost(
 
 def _losses_per_hour(reader: Machine, job: Job) -> float:
     taken_back = -math.log(1 - reader["reclaimed"] / 100) / MONTH if job["spot"] else 0.0
-    return (GPU_BREAKS if reader["gpus"] else BREAKS) + taken_back
+    return float(BREAKS + reader["gpus"] * GPU_BREAKS + taken_back)

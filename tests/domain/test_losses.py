@@ -61,7 +61,7 @@ def test_spot_machines_are_lost_as_often_as_their_band_says() -> None:
     made = spot(1, {"gpu.8x": 20})
     hours = 24 + (calibration.LAUNCH_S + calibration.ENDING_S) / 3_600
     taken_back = -math.log(0.8) / MONTH * hours
-    breaks = calibration.ACCELERATOR_LOSSES_PER_HOUR * hours
+    breaks = (calibration.MACHINE_LOSSES_PER_HOUR + 8 * calibration.ACCELERATOR_LOSSES_PER_HOUR) * hours
     assert made.chance_of_loss == pytest.approx(1 - math.exp(-taken_back - breaks), abs=5e-4)
 
 

@@ -5,14 +5,16 @@ from __future__ import annotations
 import math
 
 from headrace.domain import calibration
-from headrace.domain.amounts import bytes_text, rate_text
+from headrace.domain.amounts import bytes_text, rate_text, usd_text
 from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import Catalog, MachineType, PriceList
-from headrace.domain.phases import spans
+from headrace.domain.phases import copy_requests, spans
 from headrace.domain.requests import states_reads
 from headrace.domain.transfer import transfer_words
 
 _SECONDS_PER_HOUR = 3600
+S3_GETS = "s3 GET and other"
+"""Name of the price of a thousand GETs."""
 
 
 def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tuple[str, ...]:
@@ -30,6 +32,8 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
         )
     if candidate.kind != "local":
         found.append(f"NVMe/TCP or S3 traffic gets {calibration.NIC_FRACTION:.1%} of a NIC's sustained line rate")
+    if candidate.kind != "direct":
+        found += _copy_assumptions(candidate, prices)
     machines = [candidate.compute.machine, *([candidate.storage.machine] if candidate.storage else [])]
     for machine in machines:
         found += _machine_assumptions(machine, candidate)
@@ -45,6 +49,14 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
         *transfer_words(candidate.job, candidate.dataset, prices),
         *_time_assumptions(candidate),
     )
+
+
+def _copy_assumptions(candidate: Candidate, prices: PriceList) -> list[str]:
+    gets, known = copy_requests(candidate), {one.name: one.usd for one in prices.services}
+    found = ["S3 gives as many bytes as the NICs take, and as many requests as one prefix does before S3 splits it"]
+    if S3_GETS in known:
+        found.append(f"{gets:,} GETs cost {usd_text(gets / 1000 * known[S3_GETS])}, which is not in the estimate")
+    return found
 
 
 def _machine_assumptions(machine: MachineType, candidate: Candidate) -> list[str]:

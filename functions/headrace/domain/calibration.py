@@ -73,6 +73,10 @@ STORAGE_NODES_MAX = 256
 S3_GETS_PER_S = 5_500
 """GET requests per second that S3 gives one prefix before it splits it (Amazon S3, performance guidelines)."""
 
+RANGED_ABOVE_BYTES = 32 * 2**20
+RANGE_BYTES = 8 * 2**20
+"""The agent reads larger objects in ranges of this size, a GET each."""
+
 GETS_PER_S_PER_VCPU = 2_000
 """1,500 objects of 100 KiB took the staging client 0.70 CPU seconds (training-io.md section 5)."""
 
@@ -91,11 +95,11 @@ ENDING_S = 60.0
 ENDING_SLOW_S = 300.0
 """From the job-done event to the last machine shutting down (anchors.md section 6)."""
 
-ACCELERATOR_LOSSES_PER_HOUR = 1.6e-4
-"""A machine of accelerators: 419 unexpected interruptions of 2,048 machines of 8 H100 within 54 days (The Llama 3 herd
-of models, arXiv 2407.21783, section 3.3.4)."""
+ACCELERATOR_LOSSES_PER_HOUR = 2e-5
+"""Each accelerator: 419 unexpected interruptions of 16,384 H100 within 54 days (The Llama 3 herd of models, arXiv
+2407.21783, section 3.3.4)."""
 MACHINE_LOSSES_PER_HOUR = 1e-5
-"""Any other machine on demand: one loss in eleven years; an assumption, for nobody publishes it."""
+"""Any machine on demand beside its accelerators: one loss in eleven years; an assumption, for nobody publishes it."""
 SPOT_RECLAIMED_PERCENT = 30
 """Share of spot machines taken back in a month where the spot advisor says nothing, or `>20%`: an assumption."""
 HOURS_PER_MONTH = 730

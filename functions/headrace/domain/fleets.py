@@ -137,7 +137,7 @@ def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList
 
 def _losses_per_hour(machine: MachineType, compute: Compute, prices: PriceList) -> float:
     """Return how often the machine breaks and, on the spot market, is taken back (where unknown: the worst band)."""
-    breaks = calibration.ACCELERATOR_LOSSES_PER_HOUR if machine.accelerators else calibration.MACHINE_LOSSES_PER_HOUR
+    breaks = calibration.MACHINE_LOSSES_PER_HOUR + machine.accelerators * calibration.ACCELERATOR_LOSSES_PER_HOUR
     if compute.capacity != "spot":
         return breaks
     percent = prices.spot_reclaimed_percent.get(machine.name, calibration.SPOT_RECLAIMED_PERCENT)
