@@ -13,6 +13,7 @@ from headrace.domain.catalog import Catalog, Market, PriceList, parse_catalog, p
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import BadJob, InfeasibleJob
 from headrace.domain.job_text import job_from_mapping
+from headrace.domain.overrides import Overrides
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from tests.domain.small_world import SMALL, TB, job
@@ -54,6 +55,14 @@ def test_too_many_accelerators_get_the_number_that_can_be_fed(here: Market) -> N
     asked = re.search(r"Try compute\.count: (\d+)", said)
     assert asked
     assert planned(here, compute={"accelerator": "h100", "count": int(asked[1])}, demand={"workload": "unet3d"})
+
+
+def test_machines_of_which_one_interface_is_counted_get_what_several_would_do(here: Market) -> None:
+    asked = {"compute": {"accelerator": "a100", "count": 264}, "demand": {"workload": "unet3d"}}
+    said = refused(here, total=100 * TB, files=10**6, **asked)
+    assert "nic_gbps: {p4d.24xlarge: 400} in the price overrides, if its connections are spread over 4" in said
+    wider = Overrides(nic_gbps={"p4d.24xlarge": 400.0}).applied(here)
+    assert planned(wider, total=100 * TB, files=10**6, **asked)
 
 
 def test_an_unknown_accelerator_gets_the_close_ones(here: Market) -> None:

@@ -8,10 +8,13 @@ from typing import Any, Protocol
 from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text
 from headrace.domain.candidates import Candidate
-from headrace.domain.catalog import Catalog
+from headrace.domain.catalog import GB, Catalog, MachineType
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.demand import per_accelerator
 from headrace.domain.job import Demand, JobSpec
+
+INTERFACES_TRIED = 4
+"""Interfaces tried for a machine of which one is counted; p4d and p5 have at least so many (data/README.md)."""
 
 
 class Trial(Protocol):
@@ -21,7 +24,9 @@ class Trial(Protocol):
     dataset: DatasetSummary
     catalog: Catalog
 
-    def varied(self, dataset: DatasetSummary | None = None, **changes: Any) -> list[Candidate]:
+    def varied(
+        self, dataset: DatasetSummary | None = None, catalog: Catalog | None = None, **changes: Any
+    ) -> list[Candidate]:
         """Return what would be feasible with these changes."""
         ...
 
@@ -32,6 +37,7 @@ def nearest(trial: Trial) -> list[str]:
         *_without_a_wish(trial),
         *_by_accelerator(trial),
         *_smaller_count(trial),
+        *_more_interfaces(trial),
         *_smaller_reads(trial),
         *_smaller_data(trial),
     ]
@@ -76,6 +82,26 @@ def _smaller_count(trial: Trial) -> Iterator[str]:
     most = largest(works, compute.count)
     if most:
         yield f"compute.count: {most}"
+
+
+def _more_interfaces(trial: Trial) -> Iterator[str]:
+    """Yield the machine that several interfaces would feed, where one of several is counted."""
+    found = trial.varied(catalog=with_interfaces(trial.catalog, INTERFACES_TRIED))
+    if found:
+        machine = min(found, key=lambda one: one.compute_usd_per_hour + one.storage_usd_per_hour).compute.machine
+        words = f"nic_gbps: {{{machine.name}: {machine.nic_bytes_per_s * 8 / GB:g}}} in the price overrides"
+        yield f"{words}, if its connections are spread over {INTERFACES_TRIED} interfaces"
+
+
+def with_interfaces(catalog: Catalog, interfaces: int) -> Catalog:
+    """Return the catalog with so many interfaces of each machine with accelerators of which one is counted."""
+
+    def wider(machine: MachineType) -> MachineType:
+        if not machine.accelerators or machine.nic_basis not in ("one_card", "override"):
+            return machine
+        return machine.model_copy(update={"nic_bytes_per_s": interfaces * machine.nic_bytes_per_s})
+
+    return catalog.model_copy(update={"types": tuple(map(wider, catalog.types))})
 
 
 def _smaller_reads(trial: Trial) -> Iterator[str]:

@@ -8,7 +8,8 @@ from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import Compute, DataInput, Demand, JobSpec
 from headrace.domain.model import Contract
-from headrace.domain.plan import BindingLimit
+from headrace.domain.nearest import INTERFACES_TRIED, with_interfaces
+from headrace.domain.plan import BindingLimit, Plan
 from headrace.domain.planner import plan
 
 Key = tuple[str, str, int]
@@ -25,8 +26,10 @@ class PlannedCount(Contract):
     storage: str = ""
     usd_per_accelerator_hour: float | None = None
     limit: BindingLimit | None = None
+    interfaces: int = 1
+    """Network interfaces of each machine that trains; more than one is a figure for comparison, not a plan."""
     refused: str = ""
-    """Why there is no plan."""
+    """Why there is no plan with one interface."""
 
 
 def planned_counts(benchmarks: Benchmarks, catalog: Catalog, prices: PriceList) -> tuple[PlannedCount, ...]:
@@ -41,19 +44,30 @@ def _planned(row: BenchmarkRow, catalog: Catalog, prices: PriceList) -> PlannedC
     sample_bytes = next(one.sample_bytes for one in catalog.workloads if one.workload == row.workload)
     file_bytes = round(row.samples_per_file * sample_bytes)
     dataset = DatasetSummary(files=row.files, bytes=row.files * file_bytes, largest_bytes=file_bytes, parts=())
-    asked = {"workload": row.workload, "accelerator": row.accelerator, "accelerators": row.accelerators}
+    asked: dict[str, object] = {
+        "workload": row.workload,
+        "accelerator": row.accelerator,
+        "accelerators": row.accelerators,
+    }
     try:
-        made = plan(_job(row), dataset, catalog, prices)
+        return PlannedCount.model_validate({**asked, **_found(plan(_job(row), dataset, catalog, prices), row)})
     except InfeasibleJob as refusal:
-        return PlannedCount.model_validate({**asked, "refused": str(refusal)})
+        asked["refused"] = str(refusal)
+    try:
+        wider = plan(_job(row), dataset, with_interfaces(catalog, INTERFACES_TRIED), prices)
+    except InfeasibleJob:
+        return PlannedCount.model_validate(asked)
+    return PlannedCount.model_validate({**asked, **_found(wider, row), "interfaces": INTERFACES_TRIED})
+
+
+def _found(made: Plan, row: BenchmarkRow) -> dict[str, object]:
     chosen = made.chosen
-    found = {
+    return {
         "machines": tuple(f"{fleet.count} x {fleet.instance_type}" for fleet in chosen.fleets),
         "storage": chosen.storage,
         "usd_per_accelerator_hour": round(chosen.usd_per_hour / row.accelerators, 4),
         "limit": chosen.limit,
     }
-    return PlannedCount.model_validate({**asked, **found})
 
 
 def _job(row: BenchmarkRow) -> JobSpec:

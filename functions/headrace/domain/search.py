@@ -76,11 +76,13 @@ class Search:
                 found += filter(None, [direct_candidate(*given, self.rejections.add)])
         return found
 
-    def varied(self, dataset: DatasetSummary | None = None, **changes: Any) -> list[Candidate]:
-        """Return what would be feasible for another data set or with some fields of the job changed."""
+    def varied(
+        self, dataset: DatasetSummary | None = None, catalog: Catalog | None = None, **changes: Any
+    ) -> list[Candidate]:
+        """Return what would be feasible with other data, other machines, or some fields of the job changed."""
         job = self.job.model_copy(update=changes)
         try:
-            return Search(job, dataset or self.dataset, self.catalog, self.prices).candidates()
+            return Search(job, dataset or self.dataset, catalog or self.catalog, self.prices).candidates()
         except InfeasibleJob:
             return []
 

@@ -29,7 +29,10 @@ def _parts(found: Replay) -> Iterator[RenderableType]:
     yield section("what headrace would launch", _plans(found.plans))
     refused = [one for one in found.plans if one.refused]
     if refused:
-        yield section("refused", bullets(_refusal_lines(refused)))
+        yield section(
+            "refused with one interface for each machine, which is what plans count on",
+            bullets(_refusal_lines(refused)),
+        )
     yield section("the largest public run", _largest(found.largest))
     yield section("its storage, chosen by headrace for the reads of its slower row", _figures(found.largest))
     yield section("sensitivity to the share of a NIC that NVMe/TCP carries", _sensitivity(found.largest))
@@ -68,7 +71,9 @@ def _plans(plans: tuple[PlannedCount, ...]) -> Table:
             continue
         amounts = (f"{one.accelerators:,}", f"{one.usd_per_accelerator_hour:.3f}")
         limit = f"{one.limit.name}: {one.limit.needed / one.limit.offered:.1%} of it needed"
-        made.add_row(*map(cell, (one.workload, one.accelerator, *amounts, one.storage, ", ".join(one.machines), limit)))
+        wider = f" (with {one.interfaces} interfaces each)" if one.interfaces > 1 else ""
+        machines = ", ".join(one.machines) + wider
+        made.add_row(*map(cell, (one.workload, one.accelerator, *amounts, one.storage, machines, limit)))
     return made
 
 
