@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.model import Capacity
-from headrace.domain.plan import Role
+from headrace.domain.plan import Placement, Role
 from headrace.domain.policy import ALLOW_ALL, Policy
 
 Json = Any
@@ -31,6 +31,8 @@ class LaunchRequest:
     client_token: str
     deadline_at: datetime
     reservation: str | None = None
+    placement: Placement = "one zone"
+    """`cluster`: all of them in one cluster placement group."""
 
 
 @dataclass(frozen=True)

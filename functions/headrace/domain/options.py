@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from headrace.domain.candidates import Candidate
+from headrace.domain.connections import connections_fit, pair_bytes_per_s
 from headrace.domain.fleets import StorageOffer, same_layout
 from headrace.domain.layout import queues_per_connection, volumes
 from headrace.domain.limits import binding_limit
@@ -61,8 +62,11 @@ def _storage_fallbacks(candidate: Candidate, offer: StorageOffer, search: Search
     """Return types with which the same count and the same volumes suffice, cheapest first, within the budget."""
     needed, found = candidate.need.total.read_bytes_per_s, []
     for other in same_layout(offer, search.offers):
-        serves = other.served_bytes_per_s * candidate.storage_nodes >= needed
-        if serves and affordable(candidate.with_storage(other), search):
+        nodes, each = candidate.storage_nodes, candidate.need.node_bytes_per_s
+        serves = other.served_bytes_per_s * nodes >= needed
+        reaches = pair_bytes_per_s(candidate.compute, other) * nodes >= each
+        connects = connections_fit(each, candidate.compute, other, nodes)
+        if serves and reaches and connects and affordable(candidate.with_storage(other), search):
             found.append(other.machine.name)
     return tuple(found[:FALLBACK_TYPES])
 

@@ -8,6 +8,7 @@ from headrace.domain.model import Amount, Bytes, Capacity, Contract, Seconds, Us
 
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
+Placement = Literal["cluster", "one zone"]
 
 
 class FleetPlan(Contract):
@@ -19,7 +20,7 @@ class FleetPlan(Contract):
     fallback_types: tuple[str, ...] = ()
     arch: Literal["x86_64", "arm64"]
     market: Capacity = "on-demand"
-    placement: Literal["cluster", "one zone"] = "one zone"
+    placement: Placement = "one zone"
     """`cluster`: a cluster placement group, where machines that train together meet over the network."""
     usd_per_hour_each: Usd
     nic_bytes_per_s: Bytes

@@ -59,6 +59,7 @@ def _request(row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int
         count=count,
         instance_types=(fleet.instance_type, *fleet.fallback_types),
         market=fleet.market,
+        placement=fleet.placement,
         region=plan.region,
         client_token=f"{row.run_id}-{fleet.role}-{attempt}",
         deadline_at=from_text(row.deadline_at),
