@@ -5,7 +5,7 @@ from __future__ import annotations
 import random
 from typing import Any, NamedTuple
 
-from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.catalog import Catalog, Market, PriceList
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.job import JobSpec
 from tests.domain.small_world import GB, TB, dataset, job, machine, world
@@ -33,6 +33,52 @@ def random_world(seed: int) -> World:
     machines.append({**_machine(dice, "cpu.large"), "nic": dice.choice([5, 25, 100]) * GB, "vcpus": 64})
     data = _data(dice)
     return as_given(machines, _wanted(dice, machines), data)
+
+
+def real_world(seed: int, packed: dict[str, Any], usd: dict[str, float], market: Market) -> World:
+    """Return a random job on a few of the packaged machines: the brute force reads the packaged rows itself."""
+    dice = random.Random(seed)  # noqa: S311  # reproducible worlds, no secrets
+    rows = [dict(zip(packed["columns"], row, strict=True)) for row in packed["types"]]
+    able = [row for row in rows if row["current"] and not row["bare_metal"] and row["name"] in usd]
+    offered = {one.name for one in market.catalog.types}
+    with_disks = [row for row in able if row["ssd_read_bytes_per_s"] and row["name"] in offered]
+    readers = [row for row in able if row["accelerator"] == GPU and row["name"] in offered]
+    named = dice.choice([row for row in able if row["name"] in offered and row["vcpus"] >= 16])
+    chosen = {row["name"]: row for row in (*dice.sample(with_disks, 6), *readers, named)}
+    machines = [_as_dict(row, usd) for row in chosen.values()]
+    data = _data(dice)
+    wanted = {**_wanted(dice, machines), "away": False, "spot": False}
+    wanted["type"] = None if wanted["gpu"] else named["name"]
+    types = tuple(one for one in market.catalog.types if one.name in chosen)
+    return World(
+        machines,
+        wanted,
+        data,
+        _spec(wanted),
+        dataset(data["bytes"], data["files"], data["largest"]),
+        market.catalog.model_copy(update={"types": types}),
+        market.prices,
+    )
+
+
+def _as_dict(row: dict[str, Any], usd: dict[str, float]) -> dict[str, Any]:
+    solid = row["disk_kind"] == "ssd"
+    return {
+        "name": row["name"],
+        "nic": round(row["nic_gbps"] * 125_000_000),
+        "vcpus": row["vcpus"],
+        "memory": row["memory_mib"] * 2**20,
+        "disks": row["disk_count"] if solid else 0,
+        "disk_bytes": row["disk_gb"] * GB if solid else 0,
+        "read": row["ssd_read_bytes_per_s"],
+        "write": row["ssd_write_bytes_per_s"],
+        "iops": row["ssd_read_iops"],
+        "gpu": row["accelerator"],
+        "gpus": row["accelerators"],
+        "reclaimed": 0,
+        "express": bool(row["ena_express"]),
+        "usd": usd[row["name"]],
+    }
 
 
 def as_given(machines: list[dict[str, Any]], wanted: dict[str, Any], data: dict[str, int]) -> World:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 
 import pytest
 
+from headrace.domain.catalog import Catalog, Market, PriceList
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from tests.domain.brute_force import cheapest_usd
-from tests.domain.random_worlds import World, as_given, random_world
+from tests.domain.random_worlds import World, as_given, random_world, real_world
 from tests.domain.small_world import GB
 
-FIRST_SEED, WORLDS = 20_261_130, 600
+FIRST_SEED, WORLDS, REAL_WORLDS = 20_261_130, 600, 100
 CENT = 0.01
 ROUNDING = 1e-9
 """Ways less than a cent apart are equal to the planner, which then prefers fewer machines."""
@@ -61,6 +63,21 @@ def test_the_plan_costs_what_the_brute_force_finds(record_property: Callable[[st
     record_property("figure", f"planner = brute force on {WORLDS} worlds from seed {FIRST_SEED}, {feasible} feasible")
     assert wrong == [], f"{len(wrong)} of {WORLDS} seeds differ"
     assert WORLDS / 3 < feasible < WORLDS, "worlds must be feasible and infeasible"
+
+
+def test_it_does_so_on_the_packaged_machines_too(
+    catalog_text: str, prices_text: str, catalog: Catalog, prices: PriceList
+) -> None:
+    packed, usd_per_hour = json.loads(catalog_text), json.loads(prices_text)["us_east_1_usd_per_hour"]
+    feasible, wrong = 0, []
+    for seed in range(FIRST_SEED, FIRST_SEED + REAL_WORLDS):
+        one = real_world(seed, packed, usd_per_hour, Market(catalog, prices))
+        found, best = usd(planned(one)), cheapest_usd(one.machines, one.wanted, one.data)
+        feasible += best is not None
+        if (found is None) != (best is None) or (found is not None and best is not None and abs(found - best) > CENT):
+            wrong.append((seed, found, best))
+    assert wrong == []
+    assert feasible > REAL_WORLDS / 4
 
 
 @pytest.mark.parametrize("more", MORE)
