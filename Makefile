@@ -26,7 +26,8 @@ chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTA
 	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
 	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
 
-bench: $(DEV)/ready ## measure what lies between the end of a job and the release of its machines
+bench: $(DEV)/ready ## measure planning, and what lies between the end of a job and the release of its machines
+	$(DEV)/bin/python bench/plan.py
 	$(DEV)/bin/python bench/release.py
 
 mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)

@@ -18,13 +18,17 @@ from headrace.domain.events import EventDetail
 from headrace.domain.job_text import job_schema
 from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import Plan
+from headrace.domain.plan_answer import PlanAnswer
 from headrace.domain.receipt import Receipt
+from headrace.domain.replay import Replay
 from headrace.domain.results import ResultsManifest
 
 TARGET = Path(__file__).resolve().parent.parent / "functions" / "headrace" / "schemas"
 DIALECT = "https://json-schema.org/draft/2020-12/schema"
 CONTRACTS: dict[str, type[BaseModel]] = {
     "plan": Plan,
+    "plan-answer": PlanAnswer,
+    "replay": Replay,
     "node-config": NodeConfig,
     "event-detail": EventDetail,
     "results-manifest": ResultsManifest,

@@ -8,40 +8,13 @@ from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Role
 from headrace.domain.preflight import Findings
 from headrace.domain.settings import Settings
 
 Json = Any
 NodeLife = Literal["pending", "running", "stopping", "terminated"]
-
-
-@dataclass(frozen=True)
-class Beside:
-    """The fleet that comes later and is scarcer: a launch before it goes to a zone where that one can come, too."""
-
-    instance_types: tuple[str, ...]
-    reservation: str | None = None
-
-
-@dataclass(frozen=True)
-class LaunchRequest:
-    """One all-or-reported launch; the same `client_token` gives the same nodes again."""
-
-    run_id: str
-    role: Role
-    attempt: int
-    count: int
-    instance_types: tuple[str, ...]
-    """Acceptable types, best first."""
-    market: Literal["on-demand", "spot"]
-    region: str
-    client_token: str
-    deadline_at: datetime
-    reservation: str | None = None
-    zones: tuple[str, ...] = ()
-    """Where the run's other machines are, which is where these must be; any zone when it is empty."""
-    beside: Beside | None = None
 
 
 @dataclass(frozen=True)

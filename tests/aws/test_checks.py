@@ -15,8 +15,8 @@ from headrace.aws.checks import AwsChecks
 from headrace.aws.clients import Clients
 from headrace.aws.cloud import make_cloud
 from headrace.domain.errors import InfeasibleJob
+from headrace.domain.launch import Beside
 from headrace.domain.preflight import Findings, QuotaState
-from headrace.ports import Beside
 from tests.aws.moto_stack import moto_stack, session
 from tests.aws.test_fleets import SUBNETS, arch_of, ask_offers
 from tests.local.agents import launch_request

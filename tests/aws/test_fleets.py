@@ -13,7 +13,7 @@ from headrace.aws.fleets import AwsFleets
 from headrace.aws.places import Place
 from headrace.aws.prices import PackagedPrices
 from headrace.domain.errors import InfeasibleJob
-from headrace.ports import Beside, LaunchRequest
+from headrace.domain.launch import Beside, LaunchRequest
 from tests.aws.recorded import ANY, FixedClock, recorded, refusal
 from tests.local.agents import launch_request
 

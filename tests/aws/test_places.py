@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from headrace.aws.places import Place, places_for
-from headrace.ports import Beside
+from headrace.domain.launch import Beside
 from tests.local.agents import launch_request
 
 SUBNETS = {"a": "subnet-a", "b": "subnet-b", "c": "subnet-c"}

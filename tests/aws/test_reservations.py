@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from headrace.aws.batches import token_of
-from headrace.ports import Beside, LaunchRequest
+from headrace.domain.launch import Beside, LaunchRequest
 from tests.aws.recorded import ANY, recorded
 from tests.aws.test_fleets import ask_nothing_known, ask_offers, came, fleets_of
 from tests.local.agents import launch_request

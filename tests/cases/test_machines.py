@@ -10,10 +10,11 @@ from typing import Any
 import pytest
 
 from headrace.domain.instants import from_text
+from headrace.domain.launch import LaunchRequest
 from headrace.handlers import terminate_nodes
 from headrace.local.faults import Faults
 from headrace.local.fleets import LocalFleets
-from headrace.ports import LaunchFault, LaunchRequest, LaunchResult, Node
+from headrace.ports import LaunchFault, LaunchResult, Node
 from tests.cases.troubles import after_launch, failing_after_first, failing_first, launched, receipts_of
 from tests.simulated_runs import (
     SEED,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.interpreter import TaskError
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
-from headrace.ports import LaunchRequest, LaunchResult
+from headrace.ports import LaunchResult
 from tests.simulated_runs import only_run
 
 Call = Callable[..., Any]

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from headrace.cli.app import app, run_app
+from headrace.domain.plan_answer import PlanAnswer
 from headrace.local.owner import this_process
 from tests.cli.conftest import Headrace
 from tests.client.fake_site import RUN_ID, FakeSite, admit, end, enter, wait
@@ -43,8 +44,80 @@ def test_a_plan_is_printed_and_nothing_is_made(headrace: Headrace, job_file: Pat
 
 
 def test_a_plan_for_a_program_is_one_document(headrace: Headrace, job_file: Path) -> None:
-    document = json.loads(headrace("plan", job_file, "--json").out)
-    assert document["plan"]["job_name"] == "digits"
+    answer = PlanAnswer.model_validate_json(headrace("plan", job_file, "--json").out)
+    assert answer.plan.job_name == "digits"
+    assert answer.plan.chosen.next_cheaper
+
+
+def test_a_plan_says_why_a_type_is_not_in_it(headrace: Headrace, job_file: Path) -> None:
+    answer = headrace("plan", job_file, "--why", "i3en.24xlarge", "--why", "c7i.large")
+    assert answer.code == 0
+    assert "why not i3en.24xlarge\n" in answer.out
+    assert "why c7i.large\n" in answer.out
+    bad = headrace("plan", job_file, "--why", "i3en.25xlarge")
+    assert (bad.code, bad.out) == (2, "")
+    assert "close: " in bad.err
+
+
+def test_a_plan_tabulates_what_would_be_with_other_values(headrace: Headrace, job_file: Path) -> None:
+    words = ("--what-if", "count=1,2", "--what-if", "fabric=roce,tcp")
+    answer = headrace("plan", job_file, *words)
+    assert answer.code == 0
+    assert answer.out.startswith("what if, for digits in us-east-1\ncount  fabric  storage")
+    rows = PlanAnswer.model_validate_json(headrace("plan", job_file, *words, "--json").out).what_if
+    assert [tuple(row.changes.values()) for row in rows] == [("1", "roce"), ("1", "tcp"), ("2", "roce"), ("2", "tcp")]
+    bad = headrace("plan", job_file, "--what-if", "colour=red")
+    assert (bad.code, bad.out) == (2, "")
+    assert "'colour' cannot be varied" in bad.err
+
+
+def test_a_plan_that_no_run_carries_out_yet_is_shown_and_said_to_be(headrace: Headrace, job_file: Path) -> None:
+    job_file.write_text(job_file.read_text() + "resilience: mirror\n")
+    answer = headrace("plan", job_file)
+    assert answer.code == 0
+    assert "a run of this job would be refused: resilience: mirror" in answer.err
+
+
+def test_the_replay_prints_the_figures_that_the_planner_is_held_to(headrace: Headrace) -> None:
+    answer = headrace("replay")
+    assert answer.code == 0
+    assert "demand from first principles beside what was measured" in answer.out
+    assert "YanRongTech" in answer.out
+    assert "128 x i3en.24xlarge of Volumez: 1,388.54 USD/h on demand" in answer.out
+    assert "sensitivity to the share of a NIC" in answer.out
+
+
+def test_the_replay_for_a_program_is_one_document(headrace: Headrace) -> None:
+    document = json.loads(headrace("replay", "--json").out)["replay"]
+    assert len(document["rows"]) == 131
+    assert document["largest"]["storage"] == "128 x i3en.24xlarge"
+
+
+def test_a_plan_holds_to_the_files_of_the_home_or_to_those_named(
+    headrace: Headrace, job_file: Path, home: Path, tmp_path: Path
+) -> None:
+    home.mkdir()
+    (home / "policy.yaml").write_text("denied_types: [c6gd.*]")
+    (home / "prices.yaml").write_text("usd_per_hour: {us-east-1: {i3en.large: 0.001}}")
+    kept = PlanAnswer.model_validate_json(headrace("plan", job_file, "--json").out).plan
+    assert kept.chosen.fleets[0].instance_type == "i3en.large"
+    other = tmp_path / "other.yaml"
+    other.write_text("allowed_regions: [eu-west-1]")
+    answer = headrace("plan", job_file, "--policy", other)
+    assert (answer.code, answer.out) == (2, "")
+    assert "the policy allows no machines in us-east-1; allowed: eu-west-1" in answer.err
+    missing = headrace("plan", job_file, "--prices", tmp_path / "gone.yaml")
+    assert (missing.code, "gone.yaml is not valid" in missing.err, "No such file" in missing.err) == (2, True, True)
+
+
+def test_a_plan_that_needs_approval_is_shown_and_said_to(headrace: Headrace, job_file: Path, tmp_path: Path) -> None:
+    rules = tmp_path / "rules.yaml"
+    rules.write_text("approval_over_usd: 0.01\napprovers: [ada]")
+    answer = headrace("plan", job_file, "--policy", rules)
+    assert answer.code == 0
+    assert "a run of this job would be refused: the run may cost" in answer.err
+    job_file.write_text(job_file.read_text() + "approved_by: ada\n")
+    assert headrace("plan", job_file, "--policy", rules).err == ""
 
 
 @pytest.mark.parametrize("command", ["plan", "run"])

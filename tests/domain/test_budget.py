@@ -23,5 +23,5 @@ def test_a_budget_that_is_too_small_is_refused_with_what_fits() -> None:
     )
 
 
-def test_a_budget_below_any_plan_says_that_nothing_fits() -> None:
-    assert "What fits: nothing like it" in refusal(job(budget_usd=0.001))
+def test_a_budget_below_any_plan_gets_the_least_that_would_do() -> None:
+    assert "What fits: budget_usd: 2.58" in refusal(job(budget_usd=0.001))

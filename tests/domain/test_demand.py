@@ -26,6 +26,16 @@ def on_accelerators(count: int, **demand: object) -> JobSpec:
     return job(compute={"accelerator": "h100", "count": count}, demand=demand)
 
 
+LLAMA_3_GIB = {8_030_000_000: 104.7, 70_600_000_000: 920.5, 405_900_000_000: 5_292.3, 1_381_000_000_000: 18_006.0}
+"""MLPerf Storage, Submission_guidelines.md table 2."""
+
+
+@pytest.mark.parametrize("parameters", LLAMA_3_GIB)
+def test_a_checkpoint_of_so_many_parameters_has_the_published_size(parameters: int) -> None:
+    found = need(on_accelerators(1, checkpoints={"parameters": parameters, "period_s": 600}))
+    assert found.total.checkpoint_bytes / 2**30 == pytest.approx(LLAMA_3_GIB[parameters], rel=1e-3)
+
+
 def test_a_published_workload_is_sample_bytes_times_rate_times_busy_share_and_three_percent() -> None:
     found = need(on_accelerators(16, workload="unet3d"), machines=2)
     assert found.total.read_bytes_per_s == math.ceil(16 * H100_READS)

@@ -24,6 +24,8 @@ def test_only_types_with_the_same_layout_stand_in_for_the_chosen_one() -> None:
         machine("other.arch", arch="arm64"): 1.0,
         machine("other.small", disk_bytes=TB // 2): 1.0,
         machine("other.slow", ssd_read_bytes_per_s=GB): 1.0,
+        machine("other.forgetful", memory_bytes=10**6): 1.0,
+        machine("other.busy", ssd_read_iops=10_000): 1.0,
     }
     made = plan(job(demand={"read_bytes_per_s": 3 * GB}), dataset(), *world({CPU: 1.0, CHEAP: 0.5, **twins, **others}))
     assert made.chosen.fleets[0].instance_type == "disk.cheap"

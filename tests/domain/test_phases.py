@@ -13,7 +13,8 @@ from tests.domain.small_world import GB, TB, dataset, diskless, job, machine, wo
 
 def staging(changes: dict[str, Any], total: int, files: int = 1_000, **disk: Any) -> PhasePlan:
     small = world({diskless("cpu.large"): 1.0, machine("disk", **disk): 1.0})
-    made = plan(job(storage="fleet", storage_nodes=2, **changes), dataset(total, files), *small)
+    catalog, prices = small[0], small[1].model_copy(update={"transfer_out_usd_per_gb": {"eu-west-1": 0.02}})
+    made = plan(job(storage="fleet", storage_nodes=2, **changes), dataset(total, files), catalog, prices)
     return next(one for one in made.chosen.phases if one.name == "staging")
 
 

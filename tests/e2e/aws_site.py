@@ -25,12 +25,13 @@ from moto.ec2.models.instances import InstanceBackend
 from headrace.aws.cloud import make_cloud
 from headrace.aws.system import SystemClock, SystemEntropy
 from headrace.domain.instants import from_text
+from headrace.domain.launch import LaunchRequest
 from headrace.local.control_plane import ControlPlane
 from headrace.local.documents import LocalDocuments
 from headrace.local.journal import Journal
 from headrace.local.process_nodes import ProcessNodes
 from headrace.local.settings import node_environment
-from headrace.ports import Cloud, Fleets, LaunchRequest, LaunchResult, Node
+from headrace.ports import Cloud, Fleets, LaunchResult, Node
 from tests.aws.moto_machines import ACCOUNT, REGION, instances_with, invocation
 from tests.aws.moto_stack import ROLE_ID, RUN_BUCKET, STACK, MotoStack, moto_stack, session
 

@@ -38,7 +38,7 @@ class MeasuredRuns(MemoryRuns):
         return is_changed
 
     def _measure(self, run_id: str, kind: str, name: str) -> None:
-        text = self._texts.get(run_id, {}).get(kind, {}).get(name, "")
+        text = json.dumps(self.read(run_id, kind, name) or {}, separators=(",", ":"))
         self.largest_bytes = max(self.largest_bytes, len(text.encode()))
 
 

@@ -9,12 +9,13 @@ from typing import Any
 import pytest
 
 from headrace.domain.errors import AccessDenied, CapacityUnavailable, NodeNotReady, QuotaExceeded, RunTombstoned
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import FleetPlan, Role
 from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
 from headrace.handlers._files import read_plan
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
-from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
+from headrace.ports import CommandStatus, LaunchFault, LaunchResult
 from tests.simulated_runs import machines_alive, nodes_of, only_run, simulated_site, start_until
 
 

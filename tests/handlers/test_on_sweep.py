@@ -9,11 +9,11 @@ from datetime import timedelta
 import pytest
 
 from headrace.domain.instants import to_text
+from headrace.domain.launch import LaunchRequest
 from headrace.handlers import on_sweep
 from headrace.handlers._rows import read_run
 from headrace.local.recorder import recorded
 from headrace.local.simulated.site import SETTINGS, START, SimulatedSite
-from headrace.ports import LaunchRequest
 from tests.handlers.sweeps import (
     GRACE_SECONDS,
     keep_training,

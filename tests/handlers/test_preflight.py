@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any
 
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.preflight import Findings, QuotaState
 from headrace.local.simulated.site import SimulatedSite
-from headrace.ports import LaunchRequest
 from tests.simulated_runs import job, nodes_of, receipt_of, simulated_site
 
 

@@ -7,8 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 from random import Random
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.process_nodes import ProcessNodes
-from headrace.ports import LaunchRequest
 
 _READY = "import pathlib, signal, subprocess, sys, os, time; pathlib.Path('ready').touch(); "
 OBEDIENT = (sys.executable, "-c", _READY + "signal.sigwait({signal.SIGTERM})")

@@ -12,10 +12,11 @@ from pathlib import Path
 
 import pytest
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.faults import Faults
 from headrace.local.fleets import ClientTokenReused, LocalFleets
 from headrace.local.marker import kill_marked, marked_processes
-from headrace.ports import LaunchRequest, Node
+from headrace.ports import Node
 from tests.local.agents import DOUBLE_FORKING, STUBBORN, launch_request, process_nodes, seeded
 from tests.waiting import wait_until
 

@@ -13,11 +13,12 @@ from pathlib import Path
 
 import pytest
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.marker import environment_of, kill_marked, marked_processes
 from headrace.local.owner import is_alive, owner_of
 from headrace.local.process_nodes import ProcessNodes
 from headrace.local.watchdogs import WATCHED_NODE, WATCHED_RUN, kill_watchdogs
-from headrace.ports import LaunchRequest, Node
+from headrace.ports import Node
 from tests.local.agents import DOUBLE_FORKING, OBEDIENT, STUBBORN, launch_request
 from tests.waiting import wait_until
 

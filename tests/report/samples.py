@@ -90,6 +90,8 @@ def option(storage: str, **changes: Any) -> OptionPlan:
         "usd_per_hour": 0.43325,
         "usd_low": 0.0412,
         "usd_high": 0.0618,
+        "usd_expected": 0.0413,
+        "chance_of_loss": 0.0002,
         "limit": BindingLimit(
             name="compute NIC",
             offered=97_656_250,

@@ -7,7 +7,7 @@ import hashlib
 import json
 from pathlib import Path
 
-from scripts.build_catalog import DEFAULT_SOURCE, TARGET, accelerator, build, nic, ssd
+from scripts.build_catalog import DEFAULT_SOURCE, TARGET, accelerator, build, iops, nic, ssd
 
 MAX_PACKAGED_BYTES = 300_000
 TYPE = {
@@ -77,6 +77,14 @@ def test_a_rate_from_another_size_is_marked_as_extrapolated() -> None:
 
 def test_random_operations_stand_in_for_an_unmeasured_sequential_rate() -> None:
     assert ssd(TYPE, {"netflix_read_iops": "10", "netflix_write_iops": "5"}) == (40_960, 20_480, "iops_floor")
+
+
+def test_the_smaller_of_two_measurements_of_operations_is_taken() -> None:
+    both = {"netflix_read_iops": "2600", "iotune_read_iops": "1770"}
+    assert iops(TYPE, both) == 1_770
+    assert iops(TYPE, {"netflix_read_iops": "2600", "iotune_read_iops": ""}) == 2_600
+    assert iops(TYPE, {}) == 0
+    assert iops({**TYPE, "disk_type": "hdd"}, both) == 0
 
 
 def test_an_unmeasured_disk_has_no_rate() -> None:

@@ -11,12 +11,13 @@ from functools import cache
 from typing import Any
 from unittest.mock import patch
 
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.sweep import Decision, Opinion, Suspicion, decide
 from headrace.handlers import on_sweep
 from headrace.local.asl.definition import INVOKE_AND_WAIT, Machine, State, Task
 from headrace.local.machines import compiled_machines
 from headrace.local.simulated.site import SimulatedSite
-from headrace.ports import LaunchRequest, LaunchResult
+from headrace.ports import LaunchResult
 
 LAYERS: Mapping[str, str] = {
     "rule": "the rule that starts a decommission when an execution ends badly",

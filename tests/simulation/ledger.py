@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.simulated.watcher import Watcher
-from headrace.ports import Json, LaunchRequest, Node
+from headrace.ports import Json, Node
 
 _CALLER = re.compile(r"[A-Z]\w+ for (\S+)")
 

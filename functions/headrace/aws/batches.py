@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Literal, cast
 from headrace.aws.places import Place
 from headrace.aws.reservations import Reservation
 from headrace.aws.tags import RUN, STACK, instance_tags, specification
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Role
-from headrace.ports import LaunchRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.literals import InstanceTypeType
@@ -56,7 +56,10 @@ class Launcher:
             "Type": "instant",
             "ClientToken": token_of(request, place.zone, number),
             "LaunchTemplateConfigs": self._configs(request, place),
-            "TargetCapacitySpecification": {"TotalTargetCapacity": size, "DefaultTargetCapacityType": request.market},
+            "TargetCapacitySpecification": {
+                "TotalTargetCapacity": size,
+                "DefaultTargetCapacityType": "spot" if request.market == "spot" else "on-demand",
+            },
             "TagSpecifications": [
                 specification("fleet", {STACK: self.stack, RUN: request.run_id}),
                 *self._machine_tags(request),

@@ -12,8 +12,8 @@ from headrace.aws.error_codes import code_of, meaning_of, message_of
 from headrace.aws.places import Place, nowhere, places_for, read_offers, require_region
 from headrace.aws.templates import newest, put_into
 from headrace.aws.usage import read_quotas
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.preflight import Findings
-from headrace.ports import LaunchRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

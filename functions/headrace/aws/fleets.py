@@ -15,7 +15,8 @@ from headrace.aws.reservations import Reservation, fault_of, read_reservation
 from headrace.aws.tags import ATTEMPT, ROLE, RUN, STACK
 from headrace.aws.templates import newest, put_into
 from headrace.aws.termination import terminate
-from headrace.ports import Clock, LaunchFault, LaunchRequest, LaunchResult, Node
+from headrace.domain.launch import LaunchRequest
+from headrace.ports import Clock, LaunchFault, LaunchResult, Node
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

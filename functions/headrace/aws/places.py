@@ -6,7 +6,8 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.domain.errors import InfeasibleJob
-from headrace.ports import LaunchFault, LaunchRequest
+from headrace.domain.launch import LaunchRequest
+from headrace.ports import LaunchFault
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from headrace.aws.places import Place
 from headrace.domain.instants import to_text
-from headrace.ports import LaunchFault, LaunchRequest
+from headrace.domain.launch import LaunchRequest
+from headrace.ports import LaunchFault
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client

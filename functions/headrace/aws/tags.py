@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import TYPE_CHECKING
 
 from headrace.domain.instants import to_text
-from headrace.ports import LaunchRequest
+from headrace.domain.launch import LaunchRequest
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.literals import ResourceTypeType

@@ -13,6 +13,7 @@ from headrace.cli.ls import ls
 from headrace.cli.options import EXIT_BAD_USAGE, EXIT_STOPPED, aside
 from headrace.cli.plan import plan
 from headrace.cli.receipt import receipt
+from headrace.cli.replay import replay
 from headrace.cli.run import run
 from headrace.cli.status import status
 from headrace.cli.stop import stop
@@ -36,7 +37,7 @@ def app(home: str | None) -> None:  # the commands read it from the context
     """
 
 
-for command in (plan, run, submit, ls, status, watch, logs, stop, receipt, init):
+for command in (plan, run, submit, ls, status, watch, logs, stop, receipt, init, replay):
     app.add_command(command)
 
 

@@ -13,7 +13,6 @@ from headrace.cli.reading import read_and_prepare
 from headrace.cli.screens import JsonScreen, LineScreen, LiveScreen, Screen, UnbreakableScreen
 from headrace.client.client import Client
 from headrace.client.dry_run import plan_without_running
-from headrace.client.opening import read_prices
 from headrace.client.prepare import PreparedJob
 from headrace.local.faults import Faults, UnknownFault
 from headrace.report.console import console_for
@@ -44,7 +43,7 @@ def run(place: Place, job: str, results: str | None, faults: tuple[str, ...]) ->
         screen = UnbreakableScreen(_screen(place))
         for note in prepared.notes:
             aside(note)
-        screen.plan(plan_without_running(prepared, place.home, read_prices()))
+        screen.plan(plan_without_running(prepared, place.home))
         interrupts.hold()
         return _run(place, prepared, faults, screen, interrupts)
 

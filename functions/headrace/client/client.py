@@ -12,7 +12,7 @@ from typing import Any, Self
 from headrace.client import opening
 from headrace.client.dry_run import plan_without_running
 from headrace.client.handle import RunHandle, launch, serve
-from headrace.client.opening import open_run_table, read_prices
+from headrace.client.opening import open_run_table
 from headrace.client.places import home_folder
 from headrace.client.prepare import PreparedJob, prepare, read_job
 from headrace.client.recovery import recover_dead_runs
@@ -60,7 +60,7 @@ class Client:
 
         Raises BadJob, BadPlace, DatasetUnusable or InfeasibleJob, each with everything that is wrong.
         """
-        return plan_without_running(self.prepare(job, results), self.home, read_prices())
+        return plan_without_running(self.prepare(job, results), self.home)
 
     def prepare(self, job: JobGiven, results: str | None = None) -> PreparedJob:
         """Return the job with addresses for this machine. Raises BadJob or BadPlace."""
@@ -70,7 +70,7 @@ class Client:
     def start(self, job: JobGiven, results: str | None = None) -> RunHandle:
         """Start a run and return it once it is recorded; errors as for `plan`, before anything is started."""
         prepared = self.prepare(job, results)
-        plan_without_running(prepared, self.home, read_prices())
+        plan_without_running(prepared, self.home)
         handle = self.launch(prepared)
         handle.await_id()
         return handle

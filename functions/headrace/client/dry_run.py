@@ -2,47 +2,110 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from headrace.client.folder_files import list_folder
+from headrace.client.opening import read_prices
 from headrace.client.places import bucket_folder
 from headrace.client.prepare import PreparedJob
+from headrace.domain.catalog import Market
+from headrace.domain.dataset import DatasetSummary
+from headrace.domain.errors import InfeasibleJob
 from headrace.domain.instants import to_text
+from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
+from headrace.domain.plan_answer import PlanAnswer
+from headrace.domain.planning import plan_under
 from headrace.domain.run import RunRow
+from headrace.domain.what_if import Asked, what_if
+from headrace.domain.why import WhyType, why
 from headrace.handlers import inspect_dataset, plan_layout
 from headrace.local.no_checks import NoChecks
+from headrace.local.rules import Rules, read_rules
 from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.system import SystemClock
-from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects, Prices
+from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects
 
 RUN_ID = "dry-run"
 
 
-def plan_without_running(prepared: PreparedJob, home: Path, prices: Prices, remote: Objects | None = None) -> Plan:
+def plan_without_running(prepared: PreparedJob, home: Path) -> Plan:
     """Return the plan that a run of this job would make; nothing is written and no machine is started.
 
-    `remote` lists the buckets that are not on this machine. Raises DatasetUnusable and InfeasibleJob as a run would.
+    Raises DatasetUnusable, InfeasibleJob and BadSettings as a run would.
     """
-    folders = {one.bucket: one.folder for one in prepared.served}
-    cloud = _dry_cloud(_DryObjects(folders, home, remote), prices)
+    return DryRun(prepared, home, read_rules(home)).plan_of_a_run()
+
+
+class DryRun:
+    """A job whose data set is inspected and nothing more, to be planned in as many ways as are asked for."""
+
+    def __init__(self, prepared: PreparedJob, home: Path, rules: Rules, remote: Objects | None = None) -> None:
+        """Inspect the data set; `remote` lists the buckets that are not on this machine. Raises DatasetUnusable."""
+        folders = {one.bucket: one.folder for one in prepared.served}
+        self.job = prepared.job
+        self._policy = rules.policy
+        self._cloud = _dry_cloud(_DryObjects(folders, home, remote), rules)
+        self._row = _dry_row(self._cloud, prepared)
+        cursor: dict[str, Any] | None = None
+        while cursor is None or not cursor["is_done"]:
+            cursor = inspect_dataset.step({"run_id": RUN_ID, "cursor": cursor}, self._cloud)["cursor"]
+        self.dataset = DatasetSummary.model_validate_json(self._read("dataset/summary.json"))
+
+    def plan_of_a_run(self) -> Plan:
+        """Return the plan by the step that a run takes. Raises InfeasibleJob also for what no run carries out yet."""
+        plan_layout.step({"run_id": RUN_ID}, self._cloud)
+        return Plan.model_validate_json(self._read("plan.json"))
+
+    def answer(self, types: Sequence[str] = (), changes: Asked = ()) -> PlanAnswer:
+        """Return the plan, why each of the types is in it or not, and the job with each combination of changes.
+
+        Raises BadJob for changes that no job may have, InfeasibleJob when there is no plan.
+        """
+        made = self._plan_of(self.job)
+        return PlanAnswer(
+            plan=made,
+            why=tuple(self._why(name) for name in types),
+            what_if=what_if(self.job, changes, self._plan_of) if changes else (),
+            notes=self._notes(),
+        )
+
+    def _plan_of(self, job: JobSpec) -> Plan:
+        return plan_under(self._policy, job, self.dataset, self._market)
+
+    def _why(self, name: str) -> WhyType:
+        held = self._policy.job(self.job)
+        return why(name, held, self.dataset, *self._policy.market(held, self._market(held.region)))
+
+    def _market(self, region: str) -> Market:
+        return Market(self._cloud.prices.catalog(region), self._cloud.prices.price_list(region))
+
+    def _notes(self) -> tuple[str, ...]:
+        try:
+            self.plan_of_a_run()
+        except InfeasibleJob as refusal:
+            return (f"a run of this job would be refused: {refusal}",)
+        return ()
+
+    def _read(self, name: str) -> bytes:
+        return self._cloud.objects.get(RUN_BUCKET, self._row.prefix + name)
+
+
+def _dry_row(cloud: Cloud, prepared: PreparedJob) -> RunRow:
     now = to_text(SystemClock().now())
     row = RunRow(
         run_id=RUN_ID, job_name=prepared.job.name, execution_arn="", trigger="console", started_at=now, deadline_at=now
     )
     cloud.runs.insert(RUN_ID, "run", "run", row.model_dump(mode="json"))
     cloud.objects.put(RUN_BUCKET, row.prefix + "job.json", prepared.job.model_dump_json().encode())
-    cursor: dict[str, Any] | None = None
-    while cursor is None or not cursor["is_done"]:
-        cursor = inspect_dataset.step({"run_id": RUN_ID, "cursor": cursor}, cloud)["cursor"]
-    plan_layout.step({"run_id": RUN_ID}, cloud)
-    return Plan.model_validate_json(cloud.objects.get(RUN_BUCKET, row.prefix + "plan.json"))
+    return row
 
 
-def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
+def _dry_cloud(objects: Objects, rules: Rules) -> Cloud:
     """Return a cloud with the ports that planning uses; any other is absent, so that using it fails at once."""
     absent = cast("Any", None)
     return Cloud(
@@ -52,10 +115,10 @@ def _dry_cloud(objects: Objects, prices: Prices) -> Cloud:
         bus=absent,
         runs=MemoryRuns(),
         executions=absent,
-        prices=prices,
+        prices=read_prices(rules.overrides),
         clock=SystemClock(),
         entropy=absent,
-        settings=local_settings(),
+        settings=replace(local_settings(), policy=rules.policy),
         checks=NoChecks(),
     )
 

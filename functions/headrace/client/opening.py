@@ -8,6 +8,8 @@ from headrace.client.places import BadPlace, bucket_folder
 from headrace.client.prepare import PreparedJob
 from headrace.client.run_table import RunTable, from_home
 from headrace.client.site import Site
+from headrace.domain.benchmarks import Benchmarks
+from headrace.domain.overrides import Overrides
 from headrace.local.faults import Faults
 from headrace.local.store import LocalRuns
 from headrace.ports import ObjectPage, Objects, Prices
@@ -21,11 +23,18 @@ def open_run_table(home: Path) -> RunTable:
     return RunTable(LocalRuns(path if path.exists() else None), from_home(home))
 
 
-def read_prices() -> Prices:
-    """Return the catalog and price list that come with headrace."""
+def read_prices(overrides: Overrides | None = None) -> Prices:
+    """Return the catalog and price list that come with headrace, with what the person knows better."""
     from headrace.local.prices import LocalPrices  # noqa: PLC0415  # the catalog takes a while to import
 
-    return LocalPrices()
+    return LocalPrices(overrides)
+
+
+def read_benchmarks() -> Benchmarks:
+    """Return the published results that come with headrace."""
+    from headrace.local import prices  # noqa: PLC0415  # the catalog takes a while to import
+
+    return prices.read_benchmarks()
 
 
 def open_local_site(home: Path, faults: tuple[str, ...]) -> Site:

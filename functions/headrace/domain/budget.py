@@ -9,7 +9,7 @@ from headrace.domain import calibration
 from headrace.domain.amounts import usd_text
 from headrace.domain.candidates import Candidate
 from headrace.domain.errors import InfeasibleJob
-from headrace.domain.job import JobSpec
+from headrace.domain.nearest import largest
 from headrace.domain.phases import usd_high, usd_low
 from headrace.domain.search import Search
 
@@ -32,10 +32,11 @@ def _over_budget(search: Search, cheapest: Candidate, budget_usd: float) -> str:
     machine = cheapest.compute.machine.name
     storage = f" and {cheapest.storage_nodes} x {cheapest.storage.machine.name}" if cheapest.storage else ""
     cost = f"{usd_text(usd_low(cheapest))} to {usd_text(usd_high(cheapest))}"
-    ways = [*_shorter(search, cheapest, budget_usd), *_smaller(search)]
+    enough = f"budget_usd: {math.ceil(usd_high(cheapest) * 100) / 100:.2f}"
+    ways = [*_shorter(search, cheapest, budget_usd), *_smaller(search), enough]
     return (
         f"budget_usd is {usd_text(budget_usd)}; the cheapest plan, {cheapest.compute.count} x {machine}{storage} for "
-        f"{search.job.duration_hours:g} h, costs {cost}. What fits: {' or '.join(ways) or 'nothing like it'}"
+        f"{search.job.duration_hours:g} h, costs {cost}. What fits: {' or '.join(ways)}"
     )
 
 
@@ -51,20 +52,10 @@ def _shorter(search: Search, cheapest: Candidate, budget_usd: float) -> list[str
 
 def _smaller(search: Search) -> list[str]:
     """Return the largest number of accelerators or machines that fits."""
-    fits, fails = 0, search.job.compute.count
-    while fails - fits > 1:
-        middle = (fits + fails) // 2
-        if _fits(search, compute=search.job.compute.model_copy(update={"count": middle})):
-            fits = middle
-        else:
-            fails = middle
-    return [f"compute.count: {fits}"] if fits else []
+    compute = search.job.compute
+    most = largest(lambda count: _fits(search, compute=compute.model_copy(update={"count": count})), compute.count)
+    return [f"compute.count: {most}"] if most else []
 
 
 def _fits(search: Search, **changes: Any) -> bool:
-    changed: JobSpec = search.job.model_copy(update=changes)
-    again = Search(changed, search.dataset, search.catalog, search.prices)
-    try:
-        return any(usd_high(one) <= (changed.budget_usd or 0) for one in again.ranked())
-    except InfeasibleJob:
-        return False
+    return any(usd_high(one) <= (search.job.budget_usd or 0) for one in search.varied(**changes))

@@ -13,7 +13,8 @@ from headrace.domain.demand import Need, capacity_bytes
 from headrace.domain.fleets import ComputeFleet, StorageOffer, nic_share
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import StorageKind
-from headrace.domain.sizing import Shape, shape_of, smallest_fleet
+from headrace.domain.requests import latency_fault
+from headrace.domain.sizing import Shape, fleet_sizes, shape_of
 
 Reject = Callable[[str, str], None]
 Fault = tuple[str, str]
@@ -52,6 +53,10 @@ class Candidate:
         """Price of the compute fleet."""
         return self.compute.count * self.compute.usd_per_hour
 
+    def with_nodes(self, nodes: int, volumes: int) -> Candidate:
+        """Return the same with another number of storage nodes and volumes."""
+        return replace(self, storage_nodes=nodes, volumes=volumes, shape=shape_of(self.dataset, nodes))
+
     def with_storage(self, offer: StorageOffer) -> Candidate:
         """Return the same with as many storage nodes of another type."""
         return replace(self, storage=offer)
@@ -73,44 +78,53 @@ def fleet_candidates(
     offers: tuple[StorageOffer, ...],
     reject: Reject,
 ) -> Iterator[Candidate]:
-    """Yield, for each storage type, the smallest fleet that serves and holds what is needed."""
+    """Yield, for each storage type, every size that serves and holds what is needed and could be the cheapest."""
+    late = latency_fault(job, "fleet")
+    if late:
+        reject(f"fleet: {late}", compute.machine.name)
+        return
     if need.node_bytes_per_s > nic_share(compute.machine):
         reason, numbers = _reads_less("NIC brings in", nic_share(compute.machine), need)
         reject(f"fleet: {reason}", f"{compute.machine.name}{numbers}")
         return
     for offer in offers:
-        found = smallest_fleet(job, dataset, need, compute, offer)
+        found = fleet_sizes(job, dataset, need, compute, offer)
         if isinstance(found, str):
             reject(f"storage: {found}", offer.machine.name)
             continue
-        yield Candidate(
-            job=job,
-            dataset=dataset,
-            need=need,
-            compute=compute,
-            kind="fleet",
-            storage=offer,
-            storage_nodes=found.nodes,
-            least_nodes=found.least,
-            shape=shape_of(dataset, found.nodes),
-            volumes=found.volumes,
-        )
+        for size in found:
+            yield Candidate(
+                job=job,
+                dataset=dataset,
+                need=need,
+                compute=compute,
+                kind="fleet",
+                storage=offer,
+                storage_nodes=size.nodes,
+                least_nodes=size.least,
+                shape=shape_of(dataset, size.nodes),
+                volumes=size.volumes,
+            )
 
 
 def local_candidate(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
 ) -> Candidate | None:
     """Return the answer without a fleet, when each compute node's own SSDs hold all of the data set and read it."""
-    fault = _no_local_storage(job, dataset, need, compute)
+    fault = local_fault(job, dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "local")
     reject(f"local: {fault[0]}", f"{compute.machine.name}{fault[1]}")
     return None
 
 
-def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
+def local_fault(job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet) -> Fault | None:
+    """Return why the compute nodes' own SSDs do not do, or None when they do."""
     machine = compute.machine
     needed = capacity_bytes(dataset.bytes, dataset.files, 1) + 2 * checkpoint_share(need, compute)
+    late = latency_fault(job, "local")
+    if late:
+        return late, ""
     if not machine.ssd_bytes:
         return "compute nodes have no local SSD", ""
     if needed > machine.ssd_bytes:
@@ -118,8 +132,9 @@ def _no_local_storage(job: JobSpec, dataset: DatasetSummary, need: Need, compute
     if machine.ssd_read_bytes_per_s == 0:
         return None if job.storage == "local" else ("the rate of a compute node's SSDs is measured nowhere", "")
     insists = need.assumed and job.storage == "local"
-    if need.node_bytes_per_s > machine.ssd_read_bytes_per_s and not insists:
-        return _reads_less("SSDs read", machine.ssd_read_bytes_per_s, need)
+    own_rate = machine.read_bytes_per_s(need.total.read_request_bytes)
+    if need.node_bytes_per_s > own_rate and not insists:
+        return _reads_less("SSDs read", own_rate, need)
     return None
 
 
@@ -135,7 +150,8 @@ def direct_candidate(
     job: JobSpec, dataset: DatasetSummary, need: Need, compute: ComputeFleet, reject: Reject
 ) -> Candidate | None:
     """Return the answer that reads S3 itself, within S3's and the nodes' limits."""
-    fault = None if need.assumed else _no_direct_reads(dataset, need, compute)
+    late = latency_fault(job, "direct")
+    fault = (late, "") if late else None if need.assumed else _no_direct_reads(dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "direct")
     reject(f"direct: {fault[0]}", f"{compute.machine.name}{fault[1]}")

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import difflib
 import json
-from typing import Any, Literal
+from typing import Any, Literal, NamedTuple
 
 from headrace.domain.model import Bytes, Contract, Usd
 
 MIB = 2**20
 GB = 10**9
 GBPS = 10**9 // 8
+MBPS = 10**6 // 8
 
 
 class MachineType(Contract):
@@ -28,12 +29,18 @@ class MachineType(Contract):
     ssd_read_bytes_per_s: Bytes
     """Whole machine; 0 when not measured anywhere."""
     ssd_write_bytes_per_s: Bytes
+    ssd_read_iops: int = 0
+    """Random 4 KiB reads per second of the whole machine; 0 when not measured anywhere, and then no bound."""
     accelerator: str | None
     accelerators: int
     ena_express: bool
     spot: bool
-    nic_basis: Literal["baseline", "one_card", "override"] = "baseline"
-    """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints."""
+    ebs_bytes_per_s: Bytes = 0
+    """Sustained rate of its link to EBS; 0 when not known."""
+    ebs_iops: int = 0
+    nic_basis: Literal["baseline", "one_card", "override", "given"] = "baseline"
+    """`one_card`: one interface of a machine with several cards; `override`: an assumption that a plan prints; `given`:
+    the person's own figure."""
     disk_kind: Literal["none", "ssd", "hdd"] = "ssd"
     ssd_basis: Literal["none", "measured", "extrapolated", "iops_floor"] = "measured"
     """`iops_floor`: only random 4 KiB operations were measured, and their bytes stand in, which is less."""
@@ -46,6 +53,11 @@ class MachineType(Contract):
     def ssd_bytes(self) -> int:
         """Bytes of all local NVMe SSDs together."""
         return self.disk_count * self.disk_bytes
+
+    def read_bytes_per_s(self, request_bytes: int) -> int:
+        """Return what its SSDs give in reads of that many useful bytes."""
+        by_operations = self.ssd_read_iops * request_bytes
+        return min(self.ssd_read_bytes_per_s, by_operations) if by_operations else self.ssd_read_bytes_per_s
 
     def carries(self, accelerator: str) -> bool:
         """Tell whether it has whole accelerators of that kind; `a100-80gb` narrows `a100` by memory."""
@@ -73,6 +85,16 @@ class Catalog(Contract):
     dated: str
     types: tuple[MachineType, ...]
     workloads: tuple[Workload, ...] = ()
+    regions: tuple[str, ...] = ()
+    """Every region that is known."""
+    offered: dict[str, int] = {}
+    """Where each type is offered: a bit for each of the regions, in their order."""
+    accelerators_offered: dict[str, int] = {}
+    """The same for each kind of accelerator."""
+
+    def regions_with(self, offered: int) -> tuple[str, ...]:
+        """Return the regions of such bits."""
+        return tuple(name for place, name in enumerate(self.regions) if offered >> place & 1)
 
     def find(self, name: str) -> MachineType | None:
         """Return the type of that name, or None when the region does not offer it."""
@@ -88,6 +110,15 @@ class Catalog(Contract):
         return tuple(sorted({one.accelerator for one in self.types if one.accelerator and one.accelerators}))
 
 
+class ServicePrice(Contract):
+    """List price of one dimension of a storage service."""
+
+    name: str
+    unit: str
+    usd: float
+    status: Literal["two_sources", "one_source", "recalled_unverified"]
+
+
 class PriceList(Contract):
     """List prices of one region in USD per hour, with the date they were read."""
 
@@ -97,6 +128,35 @@ class PriceList(Contract):
     spot_savings_percent: dict[str, int]
     spot_dated: str = ""
     """Date of the savings, which are older than the prices."""
+    spot_reclaimed_percent: dict[str, int] = {}
+    """Share of machines that the spot market took back within a month, upper end of the published band."""
+    given: tuple[str, ...] = ()
+    """Types whose price is the person's own."""
+    capacity_blocks: dict[str, Usd] = {}
+    """What blocks that are paid in advance come to by the hour; nobody publishes it, so only a person knows."""
+    services: tuple[ServicePrice, ...] = ()
+    """Prices of storage services in this region; empty where none is known."""
+    transfer_out_usd_per_gb: dict[str, float] = {}
+    """What a gigabyte costs out of each region into another."""
+    transfer_pairs_usd_per_gb: dict[str, float] = {}
+    """Pairs of regions, `from to`, between which another price holds either way."""
+
+    def transfer_usd_per_gb(self, source: str, target: str) -> float | None:
+        """Return what a gigabyte costs from one region to another, or None when nobody published it."""
+        if source == target:
+            return 0.0
+        pairs = (f"{source} {target}", f"{target} {source}")
+        special = next(
+            (self.transfer_pairs_usd_per_gb[one] for one in pairs if one in self.transfer_pairs_usd_per_gb), None
+        )
+        return special if special is not None else self.transfer_out_usd_per_gb.get(source)
+
+
+class Market(NamedTuple):
+    """The machines of one region and what they cost."""
+
+    catalog: Catalog
+    prices: PriceList
 
 
 def parse_catalog(text: str, region: str) -> Catalog:
@@ -104,11 +164,19 @@ def parse_catalog(text: str, region: str) -> Catalog:
     packed = json.loads(text)
     bit = 1 << packed["regions"].index(region) if region in packed["regions"] else 0
     rows = (dict(zip(packed["columns"], row, strict=True)) for row in packed["types"] if row[-1] & bit)
+    name, accelerator, count = (packed["columns"].index(one) for one in ("name", "accelerator", "accelerators"))
+    by_accelerator: dict[str, int] = {}
+    for row in packed["types"]:
+        if row[accelerator] and row[count]:
+            by_accelerator[row[accelerator]] = by_accelerator.get(row[accelerator], 0) | row[-1]
     return Catalog(
         region=region,
         dated=packed["dated"],
         types=tuple(_machine_type(row) for row in rows),
         workloads=tuple(Workload(**row) for row in packed["workloads"]),
+        regions=tuple(packed["regions"]),
+        offered={row[name]: row[-1] for row in packed["types"]},
+        accelerators_offered=by_accelerator,
     )
 
 
@@ -127,11 +195,14 @@ def _machine_type(row: dict[str, Any]) -> MachineType:
         ssd_read_bytes_per_s=row["ssd_read_bytes_per_s"],
         ssd_write_bytes_per_s=row["ssd_write_bytes_per_s"],
         ssd_basis=row["ssd_basis"],
+        ssd_read_iops=row["ssd_read_iops"],
         accelerator=row["accelerator"],
         accelerators=row["accelerators"],
         accelerator_memory_bytes=row["accelerator_mib"] * MIB,
         ena_express=bool(row["ena_express"]),
         spot=bool(row["spot"]),
+        ebs_bytes_per_s=row["ebs_mbps"] * MBPS,
+        ebs_iops=row["ebs_iops"],
         current=bool(row["current"]),
         bare_metal=bool(row["bare_metal"]),
     )
@@ -153,6 +224,10 @@ def parse_prices(text: str, region: str) -> PriceList:
         on_demand=base,
         spot_savings_percent=packed["spot_savings_percent"].get(region, {}),
         spot_dated=packed["spot_dated"],
+        spot_reclaimed_percent=packed["spot_reclaimed_percent"].get(region, {}),
+        services=tuple(packed["services"]) if region == packed["services_region"] else (),
+        transfer_out_usd_per_gb=packed["transfer_out_usd_per_gb"],
+        transfer_pairs_usd_per_gb=packed["transfer_pairs_usd_per_gb"],
     )
 
 

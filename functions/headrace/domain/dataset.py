@@ -30,3 +30,5 @@ class DatasetSummary(Contract):
     bytes: Bytes
     largest_bytes: Bytes
     parts: tuple[str, ...]
+    input_bytes: tuple[Bytes, ...] = ()
+    """Bytes of each input of the job, in its order; empty where they were not counted apart."""

@@ -12,8 +12,9 @@ from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.catalog import MachineType, Workload
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
-from headrace.domain.job import Demand, JobSpec
+from headrace.domain.job import Checkpoints, Demand, JobSpec
 from headrace.domain.plan import DemandPlan
+from headrace.domain.requests import request_bytes
 
 
 @dataclass(frozen=True)
@@ -26,6 +27,8 @@ class Need:
     assumed: bool
     """True when the job states no reads, so that nothing is refused for their sake."""
     assumptions: tuple[str, ...]
+    transfer_usd: float = 0.0
+    """What moving the inputs that lie in other regions costs, each time that they are moved."""
 
 
 class _Reads(NamedTuple):
@@ -49,13 +52,16 @@ def need_of(
     units = job.compute.count if by_accelerator else machines
     reads = _reads(job, machine, workloads)
     node_units = min(units_each, units)
+    each_bytes = request_bytes(job, dataset)
     checkpoints = job.demand.checkpoints
     total = DemandPlan(
         read_bytes_per_s=math.ceil(reads.bytes_per_s * units),
+        read_request_bytes=each_bytes,
+        reads_per_s=math.ceil(reads.bytes_per_s * units / each_bytes),
         capacity_bytes=capacity_bytes(dataset.bytes, dataset.files, 1) * (2 if job.resilience == "mirror" else 1),
         dataset_bytes=dataset.bytes,
         dataset_files=dataset.files,
-        checkpoint_bytes=checkpoints.bytes if checkpoints else 0,
+        checkpoint_bytes=checkpoint_bytes(checkpoints) if checkpoints else 0,
         checkpoint_period_s=checkpoints.period_s if checkpoints else 0,
         basis=f"{units} x {reads.basis}" if units > 1 else reads.basis,
     )
@@ -76,6 +82,11 @@ def capacity_bytes(data_bytes: int, files: int, volumes: int) -> int:
 def stored_bytes(data_bytes: int, files: int) -> int:
     """Return the bytes that files occupy with their last blocks and inodes."""
     return data_bytes + files * calibration.FILE_OVERHEAD_BYTES
+
+
+def checkpoint_bytes(checkpoints: Checkpoints) -> int:
+    """Return the bytes of one checkpoint, from its parameters where the job gives those."""
+    return checkpoints.bytes or (checkpoints.parameters or 0) * calibration.CHECKPOINT_BYTES_PER_PARAMETER
 
 
 def per_accelerator(job: JobSpec, machine: MachineType) -> Demand:

@@ -15,6 +15,14 @@ class BadJob(HeadraceError):
         super().__init__("the job description is not valid:\n" + "\n".join(f"  - {fault}" for fault in faults))
 
 
+class BadSettings(HeadraceError):
+    """A settings file is not valid; every fault is listed with its place."""
+
+    def __init__(self, file: str, faults: tuple[str, ...]) -> None:
+        self.faults = faults
+        super().__init__(f"{file} is not valid:\n" + "\n".join(f"  - {fault}" for fault in faults))
+
+
 class UnknownTrigger(HeadraceError):
     """The input of an execution is neither an upload, a schedule nor a job."""
 

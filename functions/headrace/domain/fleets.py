@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
 
 from headrace.domain import calibration
 from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.errors import InfeasibleJob
 from headrace.domain.job import Compute
+from headrace.domain.model import Capacity
 from headrace.domain.plan import Rejection
+from headrace.domain.unknown_names import unknown_accelerator, unknown_type
 
 
 @dataclass(frozen=True)
@@ -24,7 +24,9 @@ class ComputeFleet:
     count: int
     usd_per_hour: float
     on_demand_usd_per_hour: float
-    market: Literal["on-demand", "spot"]
+    market: Capacity
+    losses_per_hour: float = 0.0
+    """How often one machine is lost: it breaks, or the spot market takes it back."""
 
 
 @dataclass(frozen=True)
@@ -33,11 +35,13 @@ class StorageOffer:
 
     machine: MachineType
     usd_per_hour: float
+    request_bytes: int = calibration.READ_AHEAD_BYTES
+    """Useful bytes of the reads that it serves."""
 
     @cached_property
     def served_bytes_per_s(self) -> int:
         """What readers get from one node: its SSDs or its share of the NIC, whichever is less."""
-        return math.floor(min(self.machine.ssd_read_bytes_per_s, nic_share(self.machine)))
+        return math.floor(min(self.machine.read_bytes_per_s(self.request_bytes), nic_share(self.machine)))
 
 
 @dataclass
@@ -77,9 +81,7 @@ def compute_fleets(
 def _named_fleet(compute: Compute, name: str, catalog: Catalog, prices: PriceList) -> ComputeFleet:
     machine = catalog.find(name)
     if machine is None:
-        close = catalog.close_types(name)
-        hint = f"close: {', '.join(close)}" if close else "name a Nitro type offered there"
-        raise InfeasibleJob(f"compute.instance_type {name!r} is not a machine type known in {catalog.region}; {hint}")
+        raise InfeasibleJob(f"compute.instance_type {unknown_type(name, catalog)}")
     refusal = _unpriced(machine, compute, prices)
     if refusal:
         raise InfeasibleJob(f"compute.instance_type {name!r} cannot be planned: {refusal}")
@@ -91,12 +93,7 @@ def _accelerated_fleets(
 ) -> tuple[ComputeFleet, ...]:
     carriers = [one for one in catalog.types if one.carries(accelerator)]
     if not carriers:
-        kinds = catalog.accelerator_kinds
-        close = difflib.get_close_matches(accelerator, kinds, n=3, cutoff=0.4)
-        raise InfeasibleJob(
-            f"compute.accelerator {accelerator!r} is on no machine in {catalog.region}; "
-            f"{'close' if close else 'known there'}: {', '.join(close or kinds) or 'none'}"
-        )
+        raise InfeasibleJob(f"compute.accelerator {unknown_accelerator(accelerator, catalog)}")
     fleets = []
     for machine in carriers:
         refusal = _unpriced(machine, compute, prices) or (
@@ -115,15 +112,18 @@ def _accelerated_fleets(
 
 
 def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
-    if machine.name not in prices.on_demand:
-        return f"no price known in {prices.region}"
+    if compute.capacity == "capacity-block" and machine.name not in prices.capacity_blocks:
+        return "the price of its capacity blocks is published nowhere; write it in the price overrides"
+    if compute.capacity != "capacity-block" and machine.name not in prices.on_demand:
+        return f"no price known in {prices.region}; write it in the price overrides"
     if compute.capacity == "spot" and not machine.spot:
         return "not sold on the spot market"
     return ""
 
 
 def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList) -> ComputeFleet:
-    list_price = prices.on_demand[machine.name]
+    known = prices.capacity_blocks if compute.capacity == "capacity-block" else prices.on_demand
+    list_price = known[machine.name]
     saving = prices.spot_savings_percent.get(machine.name, 0) if compute.capacity == "spot" else 0
     return ComputeFleet(
         machine=machine,
@@ -131,22 +131,38 @@ def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList
         usd_per_hour=round(list_price * (100 - saving) / 100, 6),
         on_demand_usd_per_hour=list_price,
         market=compute.capacity,
+        losses_per_hour=_losses_per_hour(machine, compute, prices),
     )
 
 
-def storage_offers(catalog: Catalog, prices: PriceList, rejections: Rejections) -> tuple[StorageOffer, ...]:
-    """Return every type that can be a storage node, in catalog order."""
+def _losses_per_hour(machine: MachineType, compute: Compute, prices: PriceList) -> float:
+    """Return how often the machine breaks and, on the spot market, is taken back (where unknown: the worst band)."""
+    breaks = calibration.MACHINE_LOSSES_PER_HOUR + machine.accelerators * calibration.ACCELERATOR_LOSSES_PER_HOUR
+    if compute.capacity != "spot":
+        return breaks
+    percent = prices.spot_reclaimed_percent.get(machine.name, calibration.SPOT_RECLAIMED_PERCENT)
+    return breaks - math.log1p(-percent / 100) / calibration.HOURS_PER_MONTH
+
+
+def storage_offers(
+    catalog: Catalog,
+    prices: PriceList,
+    rejections: Rejections,
+    request_bytes: int = calibration.READ_AHEAD_BYTES,
+) -> tuple[StorageOffer, ...]:
+    """Return every type that can be a storage node for reads of that size, in catalog order."""
     offers = []
     for machine in catalog.types:
-        refusal = _no_storage_node(machine, prices)
+        refusal = no_storage_node(machine, prices)
         if refusal:
             rejections.add(f"storage: {refusal}", machine.name)
         else:
-            offers.append(StorageOffer(machine, prices.on_demand[machine.name]))
+            offers.append(StorageOffer(machine, prices.on_demand[machine.name], request_bytes))
     return tuple(offers)
 
 
-def _no_storage_node(machine: MachineType, prices: PriceList) -> str:
+def no_storage_node(machine: MachineType, prices: PriceList) -> str:
+    """Return why the type can be no storage node, or nothing when it can."""
     checks = (
         (machine.disk_kind == "hdd", "its local disks are HDDs, too slow for random reads"),
         (not machine.ssd_bytes, "no local SSD"),

@@ -8,7 +8,7 @@ from typing import Annotated, Literal, Self
 
 from pydantic import AfterValidator, Field, model_validator
 
-from headrace.domain.model import Bytes, Model, Slug
+from headrace.domain.model import Bytes, Capacity, Model, Slug
 
 FORBIDDEN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
 BUCKET_URL = re.compile(r"^s3://[a-z0-9][a-z0-9.-]{1,61}[a-z0-9](/.*)?$", re.DOTALL)
@@ -46,6 +46,7 @@ def _below_the_code(path: str) -> str:
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
 Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
 Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
+Region = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"), AfterValidator(_free_name)]
 
 
@@ -54,7 +55,7 @@ class DataInput(Model):
 
     source: Location
     name: Slug = "data"
-    region: Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")] | None = None
+    region: Region | None = None
     staging: Literal["auto", "copy", "lazy"] = "auto"
 
 
@@ -73,21 +74,34 @@ class Compute(Model):
     accelerator: Annotated[str, Field(pattern=r"^[a-z0-9][a-z0-9-]{0,30}$")] | None = None
     instance_type: Annotated[str, Field(pattern=r"^[a-z0-9-]+\.[a-z0-9-]+$")] | None = None
     count: Annotated[int, Field(ge=1, le=20_000)] = 1
-    capacity: Literal["on-demand", "spot"] = "on-demand"
+    region: Region | None = None
+    """Where all machines are; without it, where the first input says it lies."""
+    capacity: Capacity = "on-demand"
     reservation: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
         if (self.accelerator is None) == (self.instance_type is None):
             raise ValueError("needs exactly one of 'accelerator' and 'instance_type'")
+        if self.capacity == "capacity-block" and self.reservation is None:
+            raise ValueError("a capacity block is used by its 'reservation' id, cr-...; add it")
+        if self.capacity == "spot" and self.reservation is not None:
+            raise ValueError("a reservation holds machines on demand, not on the spot market; leave one of them out")
         return self
 
 
 class Checkpoints(Model):
-    """Periodic write bursts."""
+    """Periodic write bursts, of so many bytes or of a model of so many parameters with its Adam state."""
 
-    bytes: Bytes
+    bytes: Bytes | None = None
+    parameters: Annotated[int, Field(gt=0, le=10**15)] | None = None
     period_s: Annotated[float, Field(gt=0, le=10**7)]
+
+    @model_validator(mode="after")
+    def _one_size(self) -> Self:
+        if (self.bytes is None) == (self.parameters is None):
+            raise ValueError("needs exactly one of 'bytes' and 'parameters'")
+        return self
 
 
 class Demand(Model):
@@ -97,6 +111,10 @@ class Demand(Model):
     read_bytes_per_s: Annotated[int, Field(gt=0, le=10**13)] | None = None
     samples_per_s: Annotated[float, Field(gt=0, le=10**9)] | None = None
     sample_bytes: Annotated[int, Field(gt=0, le=10**13)] | None = None
+    request_bytes: Annotated[int, Field(gt=0, le=10**9)] | None = None
+    """Useful bytes of one read, where the loader's are not the kernel's read-ahead or a whole small file."""
+    read_latency_ms: Annotated[float, Field(gt=0, le=10**6)] | None = None
+    """How long one read may take."""
     checkpoints: Checkpoints | None = None
 
     @model_validator(mode="after")
@@ -126,6 +144,9 @@ class JobSpec(Model):
     storage_nodes: Annotated[int, Field(ge=1, le=4096)] | None = None
     resilience: Literal["none", "mirror"] = "none"
     fabric: Literal["auto", "roce", "tcp"] = "auto"
+    team: Slug | None = None
+    approved_by: Annotated[Text, Field(min_length=1, max_length=100)] | None = None
+    """Who allowed a cost that the policy asks to be approved."""
     on_node_loss: Literal["fail", "resume"] = "fail"
     budget_usd: Annotated[float, Field(gt=0, le=10**9)] | None = None
     results_grace_minutes: Annotated[int, Field(ge=1, le=1440)] = 30
@@ -154,6 +175,11 @@ class JobSpec(Model):
         return self.max_hours if self.max_hours is not None else 2 * self.duration_hours + 1
 
     @property
+    def other_regions(self) -> tuple[str, ...]:
+        """Regions that inputs lie in and the fleets do not, in order of the inputs."""
+        return tuple(dict.fromkeys(one.region for one in self.data if one.region and one.region != self.region))
+
+    @property
     def region(self) -> str:
-        """The region the fleets run in: that of the first input that names one."""
-        return next((one.region for one in self.data if one.region), "us-east-1")
+        """The region the fleets run in: the one asked for, or that of the first input that names one."""
+        return self.compute.region or next((one.region for one in self.data if one.region), "us-east-1")

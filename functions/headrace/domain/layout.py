@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
+from typing import Literal
 
 from headrace.domain import calibration
 from headrace.domain.candidates import Candidate
+from headrace.domain.connections import queues
 from headrace.domain.demand import capacity_bytes
 from headrace.domain.plan import VolumePlan
-from headrace.domain.sizing import flow_bytes_per_s
 
 _BLOCK_BYTES = 4096
 _LOG_STRIPE_BYTES_MAX = 256 * 1024
@@ -76,7 +77,7 @@ def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
 def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     """Return one volume per compute node, each of which holds all of the data set."""
     needed = _own_dataset_bytes(candidate)
-    return tuple(_own_volume(candidate, index, "dataset", needed) for index in range(candidate.compute.count))
+    return _own_volumes(candidate, "dataset", needed)
 
 
 def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
@@ -85,7 +86,7 @@ def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
     free = candidate.compute.machine.ssd_bytes - taken
     if free < calibration.VOLUME_OVERHEAD_BYTES:
         return ()
-    return tuple(_own_volume(candidate, index, "scratch", free) for index in range(candidate.compute.count))
+    return _own_volumes(candidate, "scratch", free)
 
 
 def _own_dataset_bytes(candidate: Candidate) -> int:
@@ -96,34 +97,29 @@ def _own_dataset_bytes(candidate: Candidate) -> int:
     return min(math.ceil(needed / step) * step, machine.ssd_bytes)
 
 
-def _own_volume(candidate: Candidate, index: int, kind: str, capacity: int) -> VolumePlan:
-    return VolumePlan.model_validate(
-        {
-            "volume_id": f"{kind}-{index:03d}",
-            "kind": kind,
-            "shape": "spread",
-            "held_by": "compute",
-            "hydrator_node_index": index,
-            "member_node_indexes": (index,),
-            "slices_per_member": candidate.compute.machine.disk_count,
-            "stripe_unit_bytes": calibration.STRIPE_UNIT_BYTES,
-            "capacity_bytes": capacity,
-        }
+def _own_volumes(candidate: Candidate, kind: Literal["dataset", "scratch"], capacity: int) -> tuple[VolumePlan, ...]:
+    """Return one volume per compute node, on all of its SSDs."""
+    return tuple(
+        VolumePlan(
+            volume_id=f"{kind}-{index:03d}",
+            kind=kind,
+            shape="spread",
+            held_by="compute",
+            hydrator_node_index=index,
+            member_node_indexes=(index,),
+            slices_per_member=candidate.compute.machine.disk_count,
+            stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
+            capacity_bytes=capacity,
+        )
+        for index in range(candidate.compute.count)
     )
 
 
 def queues_per_connection(candidate: Candidate) -> int:
-    """Return the I/O queues, one flow each, by which a reader can take several times its even share from one node.
-
-    Never more than fill the slower NIC, nor than either side has vCPUs; 0 where nothing is connected.
-    """
+    """Return the I/O queues of one connection; 0 where nothing is connected."""
     if candidate.storage is None:
         return 0
-    machine, reader = candidate.storage.machine, candidate.compute.machine
-    share = candidate.need.node_bytes_per_s / candidate.storage_nodes
-    wanted = min(calibration.UNEVEN_READS * share, machine.nic_bytes_per_s, reader.nic_bytes_per_s)
-    queues = math.ceil(wanted / flow_bytes_per_s(candidate.compute, candidate.storage))
-    return max(1, min(queues, machine.vcpus, reader.vcpus))
+    return queues(candidate.need.node_bytes_per_s, candidate.compute, candidate.storage, candidate.storage_nodes)
 
 
 def geometry_faults(stripe_unit_bytes: int, data_slices: int) -> tuple[str, ...]:

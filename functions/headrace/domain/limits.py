@@ -9,10 +9,10 @@ from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text
 from headrace.domain.candidates import Candidate, gets_per_s
 from headrace.domain.catalog import MachineType
-from headrace.domain.demand import capacity_bytes
+from headrace.domain.connections import pair_bytes_per_s, queue_budgets
+from headrace.domain.demand import Need, capacity_bytes
 from headrace.domain.fleets import StorageOffer, nic_share
 from headrace.domain.plan import BindingLimit
-from headrace.domain.sizing import pair_bytes_per_s
 
 
 def binding_limit(candidate: Candidate) -> BindingLimit:
@@ -53,6 +53,7 @@ def _fleet_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimi
     return [
         _limit("storage NIC", nodes * nic_share(machine), reads, f"{fleet} at {_share_text(machine)} each"),
         _limit("SSD read", nodes * machine.ssd_read_bytes_per_s, reads, f"the SSDs of {fleet}"),
+        *_operations(nodes * machine.ssd_read_iops, need.total.reads_per_s, need, f"the SSDs of {fleet}"),
         _limit(
             "SSD capacity", nodes * machine.ssd_bytes, _held(candidate), f"the SSDs of {fleet}{mirrored}", bytes_text
         ),
@@ -63,7 +64,25 @@ def _fleet_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimi
             need.node_bytes_per_s,
             "one flow per queue and vCPU, all storage nodes together",
         ),
+        *_queue_limits(candidate, offer),
     ]
+
+
+def _queue_limits(candidate: Candidate, offer: StorageOffer) -> list[BindingLimit]:
+    budgets = queue_budgets(candidate.need.node_bytes_per_s, candidate.compute, offer, candidate.storage_nodes)
+    found = []
+    for whose, offered, needed in budgets:
+        text = f"{whose} has memory for {offered:,} queues; {needed:,} needed"
+        found.append(BindingLimit(name="fabric queues", offered=offered, needed=needed, unit="queues", because=text))
+    return found
+
+
+def _operations(offered: int, needed: int, need: Need, whose: str) -> list[BindingLimit]:
+    """Return the limit on single reads, where it is known."""
+    if not offered:
+        return []
+    text = f"{whose}: {offered:,} reads/s; {needed:,} needed, {bytes_text(need.total.read_request_bytes)} each"
+    return [BindingLimit(name="SSD operations", offered=offered, needed=needed, unit="IOPS", because=text)]
 
 
 def _share_text(machine: MachineType) -> str:
@@ -86,8 +105,13 @@ def _local_limits(candidate: Candidate, machine: MachineType) -> list[BindingLim
     held = _limit("SSD capacity", machine.ssd_bytes, _held(candidate), f"the SSDs of each {machine.name}", bytes_text)
     if not machine.ssd_read_bytes_per_s:
         return [held]
-    reads = candidate.need.node_bytes_per_s
-    return [held, _limit("SSD read", machine.ssd_read_bytes_per_s, reads, f"the SSDs of each {machine.name}")]
+    need, whose = candidate.need, f"the SSDs of each {machine.name}"
+    each = math.ceil(need.node_bytes_per_s / max(1, need.total.read_request_bytes))
+    return [
+        held,
+        _limit("SSD read", machine.ssd_read_bytes_per_s, need.node_bytes_per_s, whose),
+        *_operations(machine.ssd_read_iops, each, need, whose),
+    ]
 
 
 def _direct_limits(candidate: Candidate) -> list[BindingLimit]:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 from headrace.domain.candidates import Candidate
+from headrace.domain.connections import connections_fit, pair_bytes_per_s
 from headrace.domain.fleets import StorageOffer, same_layout
 from headrace.domain.layout import queues_per_connection, volumes
 from headrace.domain.limits import binding_limit
-from headrace.domain.phases import phase_plans, usd_high, usd_low
+from headrace.domain.losses import losses, usd_expected
+from headrace.domain.model import USD_MAX
+from headrace.domain.next_cheaper import next_cheaper
+from headrace.domain.phases import crossings, phase_plans, usd_high, usd_low
 from headrace.domain.plan import FleetPlan, OptionPlan
 from headrace.domain.reasons import reasons
 from headrace.domain.search import Search
@@ -30,7 +34,11 @@ def option(candidate: Candidate, search: Search) -> OptionPlan:
         usd_per_hour=round(candidate.storage_usd_per_hour + candidate.compute_usd_per_hour, 6),
         usd_low=round(usd_low(candidate), 4),
         usd_high=round(usd_high(candidate), 4),
+        usd_expected=round(min(usd_expected(candidate), USD_MAX), 4),
+        chance_of_loss=round(losses(candidate).chance, 6),
+        transfer_usd=round(crossings(candidate) * candidate.need.transfer_usd, 4),
         limit=binding_limit(candidate),
+        next_cheaper=next_cheaper(candidate),
         reasons=reasons(candidate, search.catalog),
     )
 
@@ -54,8 +62,11 @@ def _storage_fallbacks(candidate: Candidate, offer: StorageOffer, search: Search
     """Return types with which the same count and the same volumes suffice, cheapest first, within the budget."""
     needed, found = candidate.need.total.read_bytes_per_s, []
     for other in same_layout(offer, search.offers):
-        serves = other.served_bytes_per_s * candidate.storage_nodes >= needed
-        if serves and affordable(candidate.with_storage(other), search):
+        nodes, each = candidate.storage_nodes, candidate.need.node_bytes_per_s
+        serves = other.served_bytes_per_s * nodes >= needed
+        reaches = pair_bytes_per_s(candidate.compute, other) * nodes >= each
+        connects = connections_fit(each, candidate.compute, other, nodes)
+        if serves and reaches and connects and affordable(candidate.with_storage(other), search):
             found.append(other.machine.name)
     return tuple(found[:FALLBACK_TYPES])
 
@@ -75,6 +86,7 @@ def _compute_plan(candidate: Candidate, search: Search) -> FleetPlan:
         fallback_types=_compute_fallbacks(candidate, search),
         arch=machine.arch,
         market=compute.market,
+        placement="cluster" if machine.accelerators and compute.count > 1 else "one zone",
         usd_per_hour_each=compute.usd_per_hour,
         nic_bytes_per_s=machine.nic_bytes_per_s,
         disk_count=machine.disk_count,

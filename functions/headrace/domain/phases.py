@@ -54,13 +54,30 @@ def spans(candidate: Candidate) -> tuple[Span, ...]:
 
 def usd_low(candidate: Candidate) -> float:
     """Return what the run costs when every phase takes its planned time, in USD."""
-    return round(sum(span.eta_s * span.usd_per_hour for span in spans(candidate)) / _SECONDS_PER_HOUR, 6)
+    return usd_of(candidate, spans(candidate))
+
+
+def usd_of(candidate: Candidate, phases: tuple[Span, ...]) -> float:
+    """Return what the candidate's phases cost in their planned time, and its transfers, in USD."""
+    machines = sum(span.eta_s * span.usd_per_hour for span in phases) / _SECONDS_PER_HOUR
+    return round(machines + crossings(candidate) * candidate.need.transfer_usd, 6)
 
 
 def usd_high(candidate: Candidate) -> float:
     """Return what the run costs in the slow case, with spot machines at their list price, in USD."""
     slow = spans(candidate.priced_on_demand())
-    return round(sum(span.slow_s * span.usd_per_hour for span in slow) / _SECONDS_PER_HOUR, 6)
+    machines = sum(span.slow_s * span.usd_per_hour for span in slow) / _SECONDS_PER_HOUR
+    return round(machines + crossings(candidate) * candidate.need.transfer_usd, 6)
+
+
+def crossings(candidate: Candidate) -> float:
+    """Return how often data in other regions are moved: once per copy, or once per epoch when S3 is read itself."""
+    if candidate.kind == "fleet":
+        return float(candidate.copies)
+    if candidate.kind == "local":
+        return float(candidate.compute.count)
+    read = candidate.need.total.read_bytes_per_s * candidate.job.duration_hours * _SECONDS_PER_HOUR
+    return read / candidate.dataset.bytes if candidate.dataset.bytes else 0.0
 
 
 def staging(candidate: Candidate) -> Staging:
@@ -72,14 +89,21 @@ def staging(candidate: Candidate) -> Staging:
     machine, nodes = _copier(candidate)
     each = candidate.volumes or 1
     node_bytes = candidate.copies * math.ceil(dataset.bytes / each)
-    crosses = any(one.region not in (None, candidate.job.region) for one in candidate.job.data)
-    nic = cross_region_rate(machine) if crosses else nic_share(machine)
+    nic = cross_region_rate(machine) if candidate.job.other_regions else nic_share(machine)
     rate = min(nic, machine.ssd_write_bytes_per_s or nic)
     gets = min(calibration.S3_GETS_PER_S, nodes * machine.vcpus * calibration.GETS_PER_S_PER_VCPU)
-    requests = candidate.copies * dataset.files * (nodes if candidate.kind == "local" else 1)
+    requests = copy_requests(candidate)
     by_bytes, by_requests = node_bytes / rate, requests / gets
     bound = "requests to S3" if by_requests > by_bytes else ("NIC" if rate == nic else "SSD writes")
     return Staging(max(by_bytes, by_requests), node_bytes, rate, gets, bound)
+
+
+def copy_requests(candidate: Candidate) -> int:
+    """Return the GETs of the copy: one for each object, or for each range of large ones."""
+    dataset, times = candidate.dataset, candidate.compute.count if candidate.kind == "local" else candidate.copies
+    if dataset.largest_bytes <= calibration.RANGED_ABOVE_BYTES:
+        return times * dataset.files
+    return times * max(dataset.files, math.ceil(dataset.bytes / calibration.RANGE_BYTES))
 
 
 def _copier(candidate: Candidate) -> tuple[MachineType, int]:
@@ -126,6 +150,13 @@ def _staging_because(candidate: Candidate) -> str:
     copy = staging(candidate)
     bills = "only storage bills" if candidate.kind == "fleet" else "the compute nodes bill meanwhile"
     if copy.bound == "requests to S3":
-        return f"{candidate.dataset.files:,} objects at {copy.gets_per_s:,.0f} GET/s; {bills}"
+        return f"{_requests_text(candidate)} at {copy.gets_per_s:,.0f} GET/s; {bills}"
     each = f"{bytes_text(copy.node_bytes)} per node at {rate_text(copy.node_bytes_per_s)}"
     return f"{each}, bound by its {copy.bound}: {duration_text(copy.seconds)}; {bills}"
+
+
+def _requests_text(candidate: Candidate) -> str:
+    objects, requests = f"{candidate.dataset.files:,} objects", copy_requests(candidate)
+    if requests <= candidate.dataset.files:
+        return objects
+    return f"{requests:,} GETs of {objects}, large ones in ranges of {calibration.RANGE_BYTES // 2**20} MiB,"

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from typing import Literal
 
-from headrace.domain.model import Bytes, Contract, Seconds, Usd
+from headrace.domain.model import Amount, Bytes, Capacity, Contract, Seconds, Usd
 
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
+Placement = Literal["cluster", "one zone"]
 
 
 class FleetPlan(Contract):
@@ -18,7 +19,9 @@ class FleetPlan(Contract):
     count: int
     fallback_types: tuple[str, ...] = ()
     arch: Literal["x86_64", "arm64"]
-    market: Literal["on-demand", "spot"] = "on-demand"
+    market: Capacity = "on-demand"
+    placement: Placement = "one zone"
+    """`cluster`: a cluster placement group, where machines that train together meet over the network."""
     usd_per_hour_each: Usd
     nic_bytes_per_s: Bytes
     disk_count: int
@@ -46,8 +49,12 @@ class VolumePlan(Contract):
 class DemandPlan(Contract):
     """What the job needs in all, and where each number comes from."""
 
-    read_bytes_per_s: Bytes
-    capacity_bytes: Bytes
+    read_bytes_per_s: Amount
+    read_request_bytes: Bytes = 0
+    """Useful bytes of one read that the loader issues."""
+    reads_per_s: Amount = 0
+    """How many of them it issues in all."""
+    capacity_bytes: Amount
     dataset_bytes: Bytes
     dataset_files: int
     checkpoint_bytes: Bytes = 0
@@ -86,8 +93,42 @@ class OptionPlan(Contract):
     usd_per_hour: Usd
     usd_low: Usd
     usd_high: Usd
+    usd_expected: Usd = 0
+    """Average cost with what is spent again when machines are lost; options are ranked by it."""
+    chance_of_loss: float = 0
+    """Chance that the run loses a machine that it misses."""
+    transfer_usd: Usd = 0
+    """Part of both that moving data between regions costs."""
     limit: BindingLimit
+    next_cheaper: str = ""
+    """What the next cheaper option would be, and what it lacks."""
     reasons: tuple[str, ...]
+
+
+class RegionChoice(Contract):
+    """One way to bring data in one region and machines in another together."""
+
+    way: Literal["copy once", "cache lazily", "read across", "move the machines"]
+    region: str
+    """Where the machines are."""
+    is_available: bool = True
+    usd_low: Usd | None = None
+    """What the whole run costs this way, where it is planned."""
+    transfer_usd: Usd = 0
+    """Of that, what moving data between regions costs, once."""
+    transfer_usd_per_epoch: Usd = 0
+    break_even_epochs: float | None = None
+    """Epochs from which on copying once is cheaper than this; None where it never is."""
+    because: str
+
+
+class Comparison(Contract):
+    """The same demand on a service that a run never chooses, with the machines that train; no cost where it cannot."""
+
+    name: str
+    usd_per_hour: Usd | None = None
+    usd_low: Usd | None = None
+    because: str
 
 
 class Rejection(Contract):
@@ -108,6 +149,11 @@ class Plan(Contract):
     chosen: OptionPlan
     alternatives: tuple[OptionPlan, ...] = ()
     rejected: tuple[Rejection, ...] = ()
+    regions: tuple[RegionChoice, ...] = ()
+    """Ways to bring data and machines together; empty where they are in one region."""
+    comparisons: tuple[Comparison, ...] = ()
+    not_compared: tuple[str, ...] = ()
+    """Services without a checked price, by name."""
     assumptions: tuple[str, ...] = ()
     catalog_date: str
 

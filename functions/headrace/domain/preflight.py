@@ -36,8 +36,10 @@ def vcpus_needed(fleets: Iterable[FleetPlan], catalog: Catalog) -> dict[Quota, i
     """
     needed: dict[Quota, int] = {}
     for fleet in fleets:
+        if fleet.reservation or fleet.market == "capacity-block":
+            continue
         quota, found = quota_of(fleet.instance_type, fleet.market), catalog.find(fleet.instance_type)
-        if quota and found and not fleet.reservation:
+        if quota and found:
             needed[quota] = needed.get(quota, 0) + found.vcpus * fleet.count
     return needed
 

@@ -8,10 +8,11 @@ from headrace.domain import calibration
 from headrace.domain.amounts import bytes_text, rate_text, usd_text
 from headrace.domain.candidates import Candidate, checkpoint_share
 from headrace.domain.catalog import Catalog
+from headrace.domain.connections import flow_bytes_per_s
 from headrace.domain.fleets import StorageOffer
 from headrace.domain.layout import queues_per_connection
 from headrace.domain.limits import binding_limit
-from headrace.domain.sizing import flow_bytes_per_s
+from headrace.domain.phases import spans
 
 SENSITIVITY = (0.60, 0.80)
 """Other shares of line rate for which a plan says how many storage nodes it would take."""
@@ -19,7 +20,12 @@ SENSITIVITY = (0.60, 0.80)
 
 def reasons(candidate: Candidate, catalog: Catalog) -> tuple[str, ...]:
     """Return why each part was chosen, in the order in which a reader asks."""
-    return (*_compute_reasons(candidate, catalog), *_storage_reasons(candidate), *_scratch_reasons(candidate))
+    return (
+        *_compute_reasons(candidate, catalog),
+        *_storage_reasons(candidate),
+        *_placement_reasons(candidate),
+        *_scratch_reasons(candidate),
+    )
 
 
 def _compute_reasons(candidate: Candidate, catalog: Catalog) -> tuple[str, ...]:
@@ -54,10 +60,21 @@ def _fleet_reasons(candidate: Candidate, offer: StorageOffer) -> tuple[str, ...]
     found = [f"{nodes} x {name} can serve {total} for {price}/h{asked}", _shape_reason(candidate)]
     if candidate.copies > 1:
         found.append("mirrored: the next node holds a second copy, and readers use both")
-    found.append(_fabric_reason(candidate, offer))
+    found += [_fabric_reason(candidate, offer), *_waiting_reasons(candidate)]
     if offer.machine.arch == "arm64":
         found.append(f"{name} is arm64: its image is another than that of x86_64 machines")
     return (*found, *_sensitivity(candidate, offer))
+
+
+def _waiting_reasons(candidate: Candidate) -> tuple[str, ...]:
+    """Return what it saves that compute starts when the data are ready, and what it costs should none come."""
+    waited_s = sum(span.eta_s for span in spans(candidate) if span.name in ("storage", "staging"))
+    saved = usd_text(candidate.compute_usd_per_hour * waited_s / 3600)
+    hourly = usd_text(candidate.storage_usd_per_hour)
+    return (
+        f"compute starts when the data are ready: launched with the storage it would bill {saved} more",
+        f"should no compute machines come, the filled storage bills {hourly}/h while the run waits for them",
+    )
 
 
 def _shape_reason(candidate: Candidate) -> str:
@@ -82,10 +99,19 @@ def _sensitivity(candidate: Candidate, offer: StorageOffer) -> tuple[str, ...]:
         return ()
     counts = []
     for fraction in SENSITIVITY:
-        served = min(machine.ssd_read_bytes_per_s, fraction * machine.nic_bytes_per_s)
+        served = min(machine.read_bytes_per_s(offer.request_bytes), fraction * machine.nic_bytes_per_s)
         counts.append(f"{math.ceil(candidate.need.total.read_bytes_per_s / served)} at {fraction:.0%}")
     taken = f"{candidate.storage_nodes} nodes at {calibration.NIC_FRACTION:.1%} of line rate"
     return (f"sensitivity to the share of the NIC that NVMe/TCP carries: {taken}, {', '.join(counts)}",)
+
+
+def _placement_reasons(candidate: Candidate) -> tuple[str, ...]:
+    found = []
+    if candidate.kind == "fleet":
+        found.append("both fleets belong in one zone: between zones each gigabyte costs 0.01 USD each way, and latency")
+    if candidate.compute.machine.accelerators and candidate.compute.count > 1:
+        found.append("the machines that train belong in one cluster placement group, where they meet over the network")
+    return tuple(found)
 
 
 def _scratch_reasons(candidate: Candidate) -> tuple[str, ...]:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from headrace.domain.policy import ALLOW_ALL, Policy
+
 
 @dataclass(frozen=True)
 class Settings:
@@ -19,6 +21,8 @@ class Settings:
     launch_attempts: int
     process_nodes: bool
     """True where nodes are processes on one machine, which share a file system and format no disks."""
+    policy: Policy = ALLOW_ALL
+    """What the team that runs this allows."""
     owner_process: str | None = None
     """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
     sweep_grace_seconds: int = 120

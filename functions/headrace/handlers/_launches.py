@@ -5,8 +5,9 @@ from __future__ import annotations
 from datetime import timedelta
 
 from headrace.domain.instants import from_text, to_text
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.presence import HIDDEN_SECONDS
-from headrace.ports import Cloud, LaunchRequest
+from headrace.ports import Cloud
 
 KIND = "launch"
 

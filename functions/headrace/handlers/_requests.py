@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.domain.instants import from_text
+from headrace.domain.launch import Beside, LaunchRequest
 from headrace.domain.plan import FleetPlan, Plan, Role
 from headrace.domain.run import RunRow
-from headrace.ports import Beside, LaunchRequest
 
 
 def launch_request(
@@ -19,6 +19,7 @@ def launch_request(
         count=count,
         instance_types=(fleet.instance_type, *fleet.fallback_types),
         market=fleet.market,
+        placement=fleet.placement,
         region=plan.region,
         client_token=f"{row.run_id}-{fleet.role}-{attempt}",
         deadline_at=from_text(row.deadline_at),

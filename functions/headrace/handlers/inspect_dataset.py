@@ -27,6 +27,8 @@ class Cursor(Contract):
     open_keys: tuple[str, ...] = ()
     """Keys that a later one could turn out to be inside of."""
     input_files: int = 0
+    input_bytes: tuple[int, ...] = ()
+    """Bytes of each input that is done."""
     files: int = 0
     bytes: int = 0
     largest_bytes: int = 0
@@ -120,13 +122,21 @@ def _next_input(cursor: Cursor, job: JobSpec) -> Cursor:
     if cursor.input_files == 0:
         source = job.data[cursor.input].source
         raise DatasetUnusable(f"data: {source!r} holds no object; check the prefix, and end it with '/' for a folder")
+    done = (*cursor.input_bytes, cursor.bytes - sum(cursor.input_bytes))
     if cursor.input + 1 == len(job.data):
-        return cursor.model_copy(update={"is_done": True})
-    return cursor.model_copy(update={"input": cursor.input + 1, "input_files": 0, "open_keys": ()})
+        return cursor.model_copy(update={"is_done": True, "input_bytes": done})
+    changes = {"input": cursor.input + 1, "input_files": 0, "input_bytes": done, "open_keys": ()}
+    return cursor.model_copy(update=changes)
 
 
 def _finish(cloud: Cloud, row: RunRow, cursor: Cursor) -> None:
     parts = tuple(_part_name(number) for number in range(cursor.parts))
-    summary = DatasetSummary(files=cursor.files, bytes=cursor.bytes, largest_bytes=cursor.largest_bytes, parts=parts)
+    summary = DatasetSummary(
+        files=cursor.files,
+        bytes=cursor.bytes,
+        largest_bytes=cursor.largest_bytes,
+        parts=parts,
+        input_bytes=cursor.input_bytes,
+    )
     write_model(cloud, row, "dataset/summary.json", summary)
     change_run(cloud, row.run_id, {"dataset_files": cursor.files, "dataset_bytes": cursor.bytes})

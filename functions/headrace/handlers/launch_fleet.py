@@ -86,9 +86,16 @@ def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable
     """Give every new machine its place and its signing key; a machine adopted before keeps both."""
     prices = cloud.prices.price_list(plan.region).on_demand
     for index, node in placed:
-        adopted = _node_row(row, node, attempt, index, prices.get(node.instance_type, 0.0))
+        planned = _planned_price(plan, node)
+        adopted = _node_row(row, node, attempt, index, prices.get(node.instance_type, planned))
         cloud.runs.insert(row.run_id, "node", node.node_id, adopted.model_dump(mode="json"))
         _give_identity(cloud, row, node, attempt)
+
+
+def _planned_price(plan: Plan, node: Node) -> float:
+    """Return what the plan counts for such a machine, where the list has no price: never nothing."""
+    fleet = plan.fleet(node.role)
+    return fleet.usd_per_hour_each if fleet else 0.0
 
 
 def _give_identity(cloud: Cloud, row: RunRow, node: Node, attempt: int) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
-from headrace.domain.planner import plan
+from headrace.domain.planning import plan_under
+from headrace.domain.policy import Policy
 from headrace.domain.preflight import refusal, vcpus_needed
 from headrace.domain.run import RunRow
 from headrace.handlers._entry import entry
@@ -31,13 +33,25 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
-    chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
+    policy = cloud.settings.policy
+    chosen = plan_under(policy, job, summary, lambda region: _market(cloud, region))
+    _require_approval(policy, job, chosen)
     write_model(cloud, row, "plan.json", chosen)
     _require_possible(cloud, row, chosen)
     return {"storage": chosen.chosen.storage}
 
 
 handler = entry(step)
+
+
+def _market(cloud: Cloud, region: str) -> Market:
+    return Market(cloud.prices.catalog(region), cloud.prices.price_list(region))
+
+
+def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
+    fault = policy.approval_fault(job, chosen)
+    if fault:
+        raise InfeasibleJob(fault)
 
 
 def _refuse_mirrors(job: JobSpec) -> None:

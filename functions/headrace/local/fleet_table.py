@@ -9,8 +9,9 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
+from headrace.domain.launch import Beside, LaunchRequest
 from headrace.local.database import Database
-from headrace.ports import Beside, LaunchFault, LaunchRequest, Node, NodeLife
+from headrace.ports import LaunchFault, Node, NodeLife
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS launches (client_token TEXT PRIMARY KEY, launch TEXT NOT NULL);

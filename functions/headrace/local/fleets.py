@@ -10,9 +10,10 @@ from random import Random
 from typing import Protocol
 
 from headrace.domain.errors import HeadraceError
+from headrace.domain.launch import LaunchRequest
 from headrace.local.faults import Faults
 from headrace.local.fleet_table import FleetTable, Launch
-from headrace.ports import Clock, LaunchFault, LaunchRequest, LaunchResult, Node
+from headrace.ports import Clock, LaunchFault, LaunchResult, Node
 
 ZONES = "abc"
 LISTED_AFTER_END = timedelta(hours=1)

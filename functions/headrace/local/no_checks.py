@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.preflight import Findings
-from headrace.ports import LaunchRequest
 
 
 class NoChecks:

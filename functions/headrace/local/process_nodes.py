@@ -12,10 +12,11 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 
 from headrace.domain.instants import to_text
+from headrace.domain.launch import LaunchRequest
 from headrace.local import marker
 from headrace.local.owner import is_alive, owner_of
 from headrace.local.watchdogs import Watchdogs
-from headrace.ports import LaunchRequest, Node
+from headrace.ports import Node
 
 AGENT = (sys.executable, "-m", "headrace_agent", "serve")
 EVENT_BUS = "headrace"

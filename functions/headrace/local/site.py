@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from random import SystemRandom
 from types import TracebackType
@@ -27,6 +28,7 @@ from headrace.local.no_checks import NoChecks
 from headrace.local.prices import LocalPrices
 from headrace.local.process_nodes import AGENT, ProcessNodes
 from headrace.local.recovery import recover_run
+from headrace.local.rules import read_rules
 from headrace.local.s3_endpoint import S3Endpoint
 from headrace.local.s3_folders import is_bucket_name
 from headrace.local.settings import REGION, child_environment, local_settings, node_environment
@@ -130,6 +132,7 @@ class LocalSite:
     def _open(self, stack: ExitStack) -> None:
         # Runs keep signing keys below: only this user may read them.
         self._home.mkdir(mode=0o700, parents=True, exist_ok=True)
+        rules = read_rules(self._home)
         clock = SystemClock()
         plane = ControlPlane(Journal(self._home / "logs", clock))
         stack.callback(plane.close)
@@ -151,10 +154,10 @@ class LocalSite:
             bus=bus,
             runs=runs,
             executions=plane.executions(bus.accept),
-            prices=LocalPrices(),
+            prices=LocalPrices(rules.overrides),
             clock=clock,
             entropy=self._entropy,
-            settings=self._settings,
+            settings=replace(self._settings, policy=rules.policy),
             checks=NoChecks(),
         )
         self._plane = plane

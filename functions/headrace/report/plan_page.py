@@ -42,6 +42,10 @@ def _parts(plan: Plan) -> Iterator[RenderableType]:
         yield section("assumed", bullets(plan.assumptions))
     if plan.alternatives:
         yield section("would also work", _alternatives(plan))
+    if plan.regions:
+        yield section("data and machines in different regions", _regions(plan))
+    if plan.comparisons:
+        yield section("for comparison, never chosen", _comparisons(plan))
     if plan.rejected:
         yield section("rejected", bullets(_rejection_lines(plan)))
     yield ""
@@ -52,6 +56,8 @@ def _demand(plan: Plan) -> Table:
     demand = plan.demand
     data = f"{count_text(demand.dataset_files, 'file')}, {bytes_text(demand.dataset_bytes)}"
     pairs = [("data set", data), ("to read", rate_text(demand.read_bytes_per_s)), ("because", demand.basis)]
+    if demand.reads_per_s:
+        pairs.insert(2, ("in reads of", f"{bytes_text(demand.read_request_bytes)}, {demand.reads_per_s:,} a second"))
     if demand.checkpoint_bytes:
         each = duration_text(demand.checkpoint_period_s)
         pairs.append(("checkpoints", f"{bytes_text(demand.checkpoint_bytes)} every {each}"))
@@ -103,6 +109,11 @@ def _cost(chosen: OptionPlan) -> Table:
         [
             ("per hour", f"{usd_text(chosen.usd_per_hour)} while the job trains"),
             ("this run", f"{usd_text(chosen.usd_low)} to {usd_text(chosen.usd_high)}"),
+            (
+                "on average",
+                f"{usd_text(chosen.usd_expected)}; a machine is lost with {chosen.chance_of_loss:.2%} chance",
+            ),
+            *([("of that", f"{usd_text(chosen.transfer_usd)} between regions")] if chosen.transfer_usd else []),
         ]
     )
 
@@ -110,7 +121,8 @@ def _cost(chosen: OptionPlan) -> Table:
 def _limit(chosen: OptionPlan) -> Table:
     limit = chosen.limit
     offered = f"offers {_amount(limit.offered, limit.unit)}, needed {_amount(limit.needed, limit.unit)}"
-    return facts([(limit.name, offered), ("", limit.because)])
+    pairs = [(limit.name, offered), ("", limit.because)]
+    return facts([*pairs, ("next cheaper", chosen.next_cheaper)] if chosen.next_cheaper else pairs)
 
 
 def _amount(amount: float, unit: str) -> str:
@@ -129,6 +141,25 @@ def _alternatives(plan: Plan) -> Table:
         row = (option.storage, machines, usd_text(option.usd_per_hour), cost, option.limit.name)
         made.add_row(*(cell(text) for text in row))
     return made
+
+
+def _regions(plan: Plan) -> Table:
+    numbers = ("this run", "moved once", "each epoch")
+    made = table("way", "machines in", *numbers, "because", right=numbers)
+    for one in plan.regions:
+        run = usd_text(one.usd_low) if one.usd_low is not None else "-"
+        amounts = (run, usd_text(one.transfer_usd), usd_text(one.transfer_usd_per_epoch))
+        made.add_row(*(cell(text) for text in (one.way, one.region, *amounts, one.because)))
+    return made
+
+
+def _comparisons(plan: Plan) -> Group:
+    numbers = ("per hour", "this run")
+    made = table("instead of the storage above", *numbers, "because", right=numbers)
+    for one in plan.comparisons:
+        amounts = [usd_text(usd) if usd is not None else "cannot" for usd in (one.usd_per_hour, one.usd_low)]
+        made.add_row(*(cell(text) for text in (one.name, *amounts, one.because)))
+    return Group(made, bullets(f"left out: {one}" for one in plan.not_compared))
 
 
 def _rejection_lines(plan: Plan) -> Iterator[str]:

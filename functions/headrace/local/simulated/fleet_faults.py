@@ -6,12 +6,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.simulated.documents import SimulatedNodes, Undelivered
 from headrace.local.simulated.fault_plan import Fault
 from headrace.local.simulated.faulty import Effect
 from headrace.local.simulated.machines import ZONE, SimulatedFleets
 from headrace.local.simulated.port_faults import ServiceFailed
-from headrace.ports import CommandStatus, LaunchFault, LaunchRequest, LaunchResult
+from headrace.ports import CommandStatus, LaunchFault, LaunchResult
 
 Launch = Callable[..., LaunchResult]
 FOR_EVER_SECONDS = 10.0**9

@@ -7,11 +7,12 @@ from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
 from random import Random
 
+from headrace.domain.launch import LaunchRequest
 from headrace.local.faults import Faults
 from headrace.local.loop import LoopClock
 from headrace.local.simulated.watcher import Watcher
 from headrace.local.simulated.worlds import machine_world
-from headrace.ports import LaunchFault, LaunchRequest, LaunchResult, Node
+from headrace.ports import LaunchFault, LaunchResult, Node
 
 ZONE = "zone-a"
 BOOT_SECONDS = (20.0, 60.0)

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from headrace.ports import Json, LaunchRequest, Node
+from headrace.domain.launch import LaunchRequest
+from headrace.ports import Json, Node
 
 
 class Watcher:

@@ -1,0 +1,11 @@
+"""The plan counts the requests that the agent makes."""
+
+from __future__ import annotations
+
+from headrace.domain import calibration
+from headrace_agent import download
+
+
+def test_the_plan_counts_ranges_as_the_agent_reads_them() -> None:
+    assert calibration.RANGE_BYTES == download.RANGE_BYTES
+    assert calibration.RANGED_ABOVE_BYTES == download.RANGED_ABOVE_BYTES
