@@ -214,7 +214,7 @@ def _cloud(moto: MotoStack, machines: ProcessMachines, plane: ControlPlane) -> C
 
 @contextmanager
 def _lambda(cloud: Cloud) -> Iterator[None]:
-    """Have every function called as Lambda calls it: by its entry, with JSON in and out, on ports of its own process."""
+    """Have every function called as Lambda calls it: by its entry, with JSON in and JSON out."""
 
     def entry_of(function: str) -> Any:
         module = importlib.import_module(step_of(function).__module__)
