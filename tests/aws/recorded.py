@@ -64,5 +64,6 @@ def answering(service: str, answer: Callable[[int], tuple[int, str]]) -> Iterato
         return AWSResponse(request.url, status, HTTPHeaders(), _Body(body.encode()))
 
     client.meta.events.register("before-send", send)
-    with patch("botocore.endpoint.time.sleep"):
+    # Between attempts a client sleeps, and in adaptive mode it also waits for its turn.
+    with patch("botocore.endpoint.time.sleep"), patch("botocore.retries.bucket.TokenBucket.acquire"):
         yield client, asked

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 from botocore.exceptions import ClientError
 
-from headrace.aws.nodes import EXPLAINED, AwsNodes
+from headrace.aws.nodes import EXPLAINED, PAGES_MAX, AwsNodes
 from headrace.domain.errors import AccessDenied
 from headrace.ports import CommandStatus
 from tests.aws.moto_machines import invocation
@@ -63,6 +63,20 @@ def test_pages_are_read_to_the_end_and_repeated_rows_count_once() -> None:
         stubber.add_response(*page([], "b"))
         status = AwsNodes(client, "headrace").command_status(COMMAND)
     assert status == CommandStatus(frozenset({"i-1"}), frozenset({"i-2"}), {})
+
+
+def test_a_listing_that_always_names_the_same_next_page_ends() -> None:
+    with recorded("ssm") as (client, stubber):
+        stubber.add_response(*page([invocation("i-1", "Success", "")], token="a"))
+        stubber.add_response(*page([invocation("i-2", "Success", "")], "a", "a"))
+        assert AwsNodes(client, "headrace").command_status(COMMAND).succeeded == {"i-1", "i-2"}
+
+
+def test_a_listing_that_always_names_a_new_page_ends() -> None:
+    with recorded("ssm") as (client, stubber):
+        for number in range(PAGES_MAX):
+            stubber.add_response(*page([], str(number) if number else None, str(number + 1)))
+        assert AwsNodes(client, "headrace").command_status(COMMAND) == CommandStatus(frozenset(), frozenset(), {})
 
 
 @pytest.mark.parametrize("code", ["InvocationDoesNotExist", "InvalidCommandId"])

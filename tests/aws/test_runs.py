@@ -85,3 +85,18 @@ def test_an_update_may_only_look(runs: AwsRuns) -> None:
     runs.insert("looked", "run", "run", {"n": 1})
     assert runs.update("looked", "run", "run", {}, {"n": 1})
     assert not runs.update("looked", "run", "run", {}, {"n": 2})
+    assert runs.update("looked", "run", "run", {}, {})
+    assert not runs.update("absent", "run", "run", {}, {})
+
+
+def test_a_request_explains_no_name_that_it_does_not_use() -> None:
+    with recorded("dynamodb") as (client, stubber):
+        expected = {
+            "TableName": "headrace-runs",
+            "Key": {"run_id": {"S": "job"}, "kind_name": {"S": "run#run"}},
+            "UpdateExpression": "SET kind = :kind",
+            "ConditionExpression": "attribute_exists(run_id)",
+            "ExpressionAttributeValues": {":kind": {"S": "run"}},
+        }
+        stubber.add_response("update_item", {}, expected)
+        assert AwsRuns(client, "headrace-runs", SystemClock()).update("job", "run", "run", {}, {})

@@ -1,14 +1,16 @@
 """A stack at moto whose machines are processes: the state machines, the AWS adapters and the real agent in one run.
 
-What is real: every state machine file, handler and AWS adapter; the agent's processes; S3, DynamoDB, EC2, EventBridge
-and Systems Manager as moto answers for them over HTTP. What is not: Step Functions and Lambda are our interpreter and
-plain calls; a rule's targets are queues that this module empties, as moto calls no function; a machine is a process
-that begins when Systems Manager is first asked for it, reads its node file from the instance's tags as user data does,
-and shares a file system with the others in place of NVMe over fabrics; a document's commands run in its environment.
+What is real: every state machine file, every function from its entry on, every AWS adapter; the agent's processes; S3,
+DynamoDB, EC2, EventBridge and Systems Manager as moto answers for them over HTTP. What is not: Step Functions is our
+interpreter and Lambda a thread; a rule's targets are queues that this module empties, as moto calls no function; a
+machine is a process that begins when Systems Manager is first asked for it, reads its node file from the instance's
+tags as user data does, and shares a file system with the others in place of NVMe over fabrics; a document's commands
+run in its environment.
 """
 
 from __future__ import annotations
 
+import importlib
 import json
 import os
 import threading
@@ -16,6 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, replace
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 from unittest.mock import patch
 from uuid import UUID
@@ -26,9 +29,12 @@ from headrace.aws.cloud import make_cloud
 from headrace.aws.system import SystemClock, SystemEntropy
 from headrace.domain.instants import from_text
 from headrace.domain.launch import LaunchRequest
+from headrace.handlers import _entry
+from headrace.local import deliveries
 from headrace.local.control_plane import ControlPlane
 from headrace.local.documents import LocalDocuments
 from headrace.local.journal import Journal
+from headrace.local.machines import handler as step_of
 from headrace.local.process_nodes import ProcessNodes
 from headrace.local.settings import node_environment
 from headrace.ports import Cloud, Fleets, LaunchResult, Node
@@ -41,6 +47,9 @@ UPLOADS = {
     "detail": {"bucket": {"name": [RUN_BUCKET]}, "object": {"key": [{"prefix": "jobs/"}]}},
 }
 AGENTS = {"source": ["headrace.agent"]}
+CONTEXT = SimpleNamespace(
+    function_name="headrace", memory_limit_in_mb=512, invoked_function_arn="arn", aws_request_id="request"
+)
 
 
 class FolderNamedForCredentials(ProcessNodes):
@@ -161,6 +170,7 @@ def aws_site(folder: Path) -> Iterator[AwsSite]:
         stack.callback(plane.close)
         cloud = _cloud(moto, machines, plane)
         stack.enter_context(_ending(machines))
+        stack.enter_context(_lambda(cloud))
         plane.open(cloud)
         stack.callback(plane.drain)
         stack.enter_context(_rule(moto, STACK, "agents", AGENTS, plane.deliver))
@@ -201,6 +211,27 @@ def _cloud(moto: MotoStack, machines: ProcessMachines, plane: ControlPlane) -> C
         executions=plane.executions(put_events),
         settings=quick,
     )
+
+
+@contextmanager
+def _lambda(cloud: Cloud) -> Iterator[None]:
+    """Have every function called as Lambda calls it: by its entry, with JSON in and JSON out."""
+
+    def entry_of(function: str) -> Any:
+        module = importlib.import_module(step_of(function).__module__)
+        return lambda payload, _cloud: as_json(module.handler(as_json(payload), CONTEXT))
+
+    def as_json(value: Any) -> Any:
+        return json.loads(json.dumps(value))
+
+    with (
+        patch.object(deliveries, "handler", entry_of),
+        patch("headrace.aws.cloud.open_cloud", lambda: cloud),
+        patch.dict(os.environ, dict.fromkeys(("POWERTOOLS_SERVICE_NAME", "POWERTOOLS_METRICS_NAMESPACE"), STACK)),
+    ):
+        _entry._instrumented.cache_clear()
+        yield
+    _entry._instrumented.cache_clear()
 
 
 @contextmanager

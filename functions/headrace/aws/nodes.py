@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from botocore.exceptions import ClientError
 
 from headrace.aws.error_codes import code_of, meaning_of, message_of
+from headrace.aws.paging import bounded
 from headrace.aws.tags import ROLE, RUN
 from headrace.domain.errors import AccessDenied
 from headrace.domain.plan import Role
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 
 PAGE = 50
 PAGES_MAX = 400
-"""A listing may go on giving tokens for ever (aws-facts.md section 3); this is enough for 20,000 machines."""
+"""Enough for 20,000 machines."""
 DELIVERY_SECONDS = 600
 """How long a machine may take to begin a document; how long it may then take is said in the document."""
 PENDING = frozenset({"Pending", "InProgress", "Delayed", "Cancelling"})
@@ -74,18 +75,18 @@ class AwsNodes:
     def _registered(self, run_id: str, role: Role) -> Iterator[InstanceInformationTypeDef]:
         pages = self._client.get_paginator("describe_instance_information").paginate(
             Filters=[{"Key": f"tag:{RUN}", "Values": [run_id]}, {"Key": f"tag:{ROLE}", "Values": [role]}],
-            PaginationConfig={"PageSize": PAGE, "MaxItems": PAGE * PAGES_MAX},
+            PaginationConfig={"PageSize": PAGE},
         )
-        for page in pages:
+        for page in bounded(pages, PAGES_MAX):
             yield from page["InstanceInformationList"]
 
     def _invocations(self, command_id: str) -> Iterator[CommandInvocationTypeDef]:
         """Yield what is listed, which may be nothing just after the command was sent."""
         pages = self._client.get_paginator("list_command_invocations").paginate(
-            CommandId=command_id, Details=True, PaginationConfig={"PageSize": PAGE, "MaxItems": PAGE * PAGES_MAX}
+            CommandId=command_id, Details=True, PaginationConfig={"PageSize": PAGE}
         )
         try:
-            for page in pages:
+            for page in bounded(pages, PAGES_MAX):
                 yield from page["CommandInvocations"]
         except ClientError as error:
             if code_of(error) not in NOT_YET:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict
 
 from botocore.exceptions import ClientError
 
@@ -76,8 +76,8 @@ class AwsRuns:
                 Key=_key(run_id, kind, name),
                 UpdateExpression=f"SET {', '.join(sets)}",
                 ConditionExpression=" AND ".join(conditions),
-                ExpressionAttributeNames=change.names,
                 ExpressionAttributeValues={":kind": {"S": kind}, **change.values},
+                **change.aliases,
             )
         except ClientError as error:
             return _refused(error, run_id, kind, name)
@@ -113,12 +113,23 @@ class AwsRuns:
             yield from (found["run_id"]["S"] for found in page["Items"])
 
 
+class Aliases(TypedDict, total=False):
+    """An optional argument of UpdateItem."""
+
+    ExpressionAttributeNames: dict[str, str]
+
+
 class Change:
     """Collects the names and values that an update expression refers to; fields may be called anything."""
 
     def __init__(self) -> None:
-        self.names: dict[str, str] = {"#item": ITEM}
+        self.names: dict[str, str] = {}
         self.values: Attributes = {}
+
+    @property
+    def aliases(self) -> Aliases:
+        """Return the argument that explains the names; DynamoDB refuses one that is empty or explains too much."""
+        return {"ExpressionAttributeNames": {"#item": ITEM, **self.names}} if self.names else {}
 
     def assignment(self, field: str, value: Json) -> str:
         """Return `path = value`."""
