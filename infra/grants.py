@@ -145,12 +145,8 @@ class Words:
     # Machines.
 
     def list_machines(self) -> Grant:
-        """List machines and what describes them."""
-        return Grant(
-            ["ec2:DescribeInstances", "ec2:DescribeInstanceStatus", "ec2:DescribeInstanceTypeOfferings"],
-            ["*"],
-            because=UNSCOPED,
-        )
+        """List machines."""
+        return Grant(["ec2:DescribeInstances"], ["*"], because=UNSCOPED)
 
     def launch_machines(self) -> list[Grant]:
         """Launch from this stack's templates, into its subnets and groups, tagged as its own, and not otherwise."""
@@ -161,7 +157,7 @@ class Words:
         created_ours = {
             "StringEquals": {**as_ours["StringEquals"], "ec2:CreateAction": ["CreateFleet", "RunInstances"]},
         }
-        made = [*places.ec2("volume"), *places.ec2("network-interface")]
+        made = [*places.ec2("volume"), *places.ec2("network-interface"), *places.ec2("spot-instances-request")]
         used = [
             *places.ec2("subnet", places.subnet_ids),
             *places.ec2("security-group", places.group_ids),
@@ -178,7 +174,14 @@ class Words:
                 ["ec2:CreateTags"], [*places.ec2("instance"), *places.ec2("volume"), *places.ec2("fleet")], created_ours
             ),
             self._pass_node_role(),
+            self._make_service_roles(),
         ]
+
+    def _make_service_roles(self) -> Grant:
+        """Let EC2 make the roles that it works with in an account whose first fleet this is."""
+        services = ("ec2fleet.amazonaws.com", "spot.amazonaws.com")
+        roles = [self.places.arn("iam", f"role/aws-service-role/{one}/*", is_regional=False) for one in services]
+        return Grant(["iam:CreateServiceLinkedRole"], roles, {"StringEquals": {"iam:AWSServiceName": list(services)}})
 
     def _pass_node_role(self) -> Grant:
         return Grant(
@@ -192,22 +195,15 @@ class Words:
         return Grant(["ec2:TerminateInstances"], self.places.ec2("instance"), self._is_ours)
 
     def read_offers(self) -> Grant:
-        """Read quotas, offers and images before anything is launched."""
-        actions = [
-            "ec2:DescribeImages",
-            "ec2:DescribeInstanceTypeOfferings",
-            "ec2:DescribeInstanceTypes",
-            "ec2:DescribeLaunchTemplateVersions",
-            "ec2:DescribeLaunchTemplates",
-            "ec2:DescribeSpotPriceHistory",
-            "ec2:DescribeCapacityReservations",
-            "servicequotas:ListServiceQuotas",
-        ]
+        """Read which zones offer which types, and how capacity reservations stand."""
+        actions = ["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeCapacityReservations"]
         return Grant(actions, ["*"], because=UNSCOPED)
 
-    def read_quotas(self) -> Grant:
-        """Read the account's limits of EC2."""
-        return Grant(["servicequotas:GetServiceQuota"], [self.places.arn("servicequotas", "ec2/*")])
+    def check_surroundings(self) -> list[Grant]:
+        """Read images, templates and quotas before anything is launched."""
+        actions = ["ec2:DescribeImages", "ec2:DescribeLaunchTemplateVersions", "servicequotas:ListServiceQuotas"]
+        quotas = [self.places.arn("servicequotas", "ec2/*")]
+        return [Grant(actions, ["*"], because=UNSCOPED), Grant(["servicequotas:GetServiceQuota"], quotas)]
 
     # Documents.
 

@@ -22,24 +22,24 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     files = [may.list_run_bucket(), may.read_objects("runs/*")]
     keep = may.write_objects("runs/*")
     documents = may.send_documents()
-    offers = [may.read_offers(), may.read_quotas()]
-    speak, lost, end = may.put_events(RUN_SOURCE), may.report_failures(), may.start("decommission")
-    voice = [speak, lost]
+    offers, surroundings = may.read_offers(), may.check_surroundings()
+    speak, lost = may.put_events(RUN_SOURCE), may.report_failures()
+    end = [may.start("decommission"), may.see_executions("decommission")]
     clean = [may.delete_objects("runs/*/nodes/*", "runs/*/receipt-*"), *may.remove_probe()]
-    look_after = [may.see_executions("training_run", "decommission"), may.stop_executions("training_run")]
+    watch = [may.see_executions("training_run"), may.stop_executions("training_run")]
     see_machines, terminate = may.list_machines(), may.terminate_machines()
     table: dict[str, Sequence[Grant]] = {
         # training_run
         "AdmitRun": [*rows, *files, may.read_objects("jobs/*", "scheduled/*"), *may.read_data(), keep],
         "InspectDataset": [*rows, *files, keep, *may.list_data()],
-        "PlanLayout": [*rows, *files, keep, *may.probe_results(), *offers],
+        "PlanLayout": [*rows, *files, keep, *may.probe_results(), offers, *surroundings],
         "StageDataset": [*rows, *files, keep, see_machines, *documents],
         "TrainJob": [*rows, *files, keep, see_machines, *documents],
         "ReleaseCompute": [*rows, see_machines, terminate],
         "CollectResults": [*rows, *files, *may.read_results()],
         "ReportRun": [*rows, *files, keep, may.delete_objects("runs/*/receipt-*"), see_machines, speak],
         # fleet
-        "LaunchFleet": [*rows, *files, keep, *offers, see_machines, terminate, *may.launch_machines()],
+        "LaunchFleet": [*rows, *files, keep, offers, see_machines, terminate, *may.launch_machines()],
         "CheckNodes": [*rows, see_machines, may.see_agents(), terminate],
         "ConfigureNodes": [*rows, *files, keep, see_machines, *documents],
         "CheckConfiguration": [*rows, may.see_commands()],
@@ -50,9 +50,17 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
         "ConfirmTerminated": [*rows, see_machines],
         "ReleaseRest": [*rows, may.delete_objects("runs/*/nodes/*")],
         # what no state calls
-        "OnAgentEvent": [*rows, *files, may.write_objects("runs/*/nodes/*"), *documents, *voice, may.answer_tasks()],
-        "OnExecutionStatus": [*rows, end, lost],
-        "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *look_after, end, lost],
+        "OnAgentEvent": [
+            *rows,
+            *files,
+            may.write_objects("runs/*/nodes/*"),
+            *documents,
+            may.answer_tasks(),
+            speak,
+            lost,
+        ],
+        "OnExecutionStatus": [*rows, *end, lost],
+        "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost],
         "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
     }
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}

@@ -7,7 +7,6 @@ from typing import Any
 
 ACCOUNT, PARTITION = "123456789012", "aws"
 IDS = {
-    "AWS::EC2::LaunchTemplate": "lt-",
     "AWS::EC2::Subnet": "subnet-",
     "AWS::EC2::SecurityGroup": "sg-",
     "AWS::EC2::VPC": "vpc-",
@@ -20,8 +19,10 @@ NAMED = {
     "AWS::StepFunctions::StateMachine": ("states", "stateMachine:", "StateMachineName"),
     "AWS::Events::EventBus": ("events", "event-bus/", "Name"),
     "AWS::DynamoDB::Table": ("dynamodb", "table/", "TableName"),
+    "AWS::KMS::Key": ("kms", "key/", ""),
 }
 """Service, what precedes the name in the ARN, and the property that has the name."""
+QUALIFIERS = {"AWS::Lambda::Version": "1", "AWS::Lambda::Alias": "live"}
 ROLE_ID = "AROAEXAMPLEROLEID"
 RUN_BUCKET = "run-bucket"
 
@@ -37,6 +38,7 @@ class References:
             "Fn::GetAtt": lambda given: self._attribute(*given),
             "Fn::Join": lambda given: self._join(*given),
             "Fn::Select": lambda given: self.resolved(given[1])[int(given[0])],
+            "Fn::Split": lambda given: str(self.resolved(given[1])).split(given[0]),
             "Fn::GetAZs": lambda _: [f"{region}{letter}" for letter in "abcdef"],
             "Fn::Base64": self.resolved,
         }
@@ -75,9 +77,11 @@ class References:
         type_ = self._resources.get(name, {}).get("Type")
         if type_ == "AWS::S3::Bucket":
             return RUN_BUCKET
-        if type_ == "AWS::Lambda::Version":
+        if type_ == "AWS::EC2::LaunchTemplate":
+            return f"lt-{self._resources[name]['Properties']['LaunchTemplateName']}"
+        if type_ in QUALIFIERS:
             function = self._resources[name]["Properties"]["FunctionName"]["Ref"]
-            return f"{self._attribute(function, 'Arn')}:1"
+            return f"{self._attribute(function, 'Arn')}:{QUALIFIERS[type_]}"
         return f"{IDS.get(str(type_), '')}{name}"
 
     def _attribute(self, name: str, attribute: str) -> str:
