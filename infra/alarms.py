@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from aws_cdk import Duration, Stack
+from aws_cdk import ArnFormat, Duration, Stack
 from aws_cdk import aws_cloudwatch as cloudwatch
 from aws_cdk import aws_cloudwatch_actions as actions
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_sns as sns
 from aws_cdk import aws_sns_subscriptions as subscriptions
@@ -30,6 +31,7 @@ class Alarms(Construct):
     ) -> None:
         super().__init__(scope, id_)
         self._topic = sns.Topic(self, "Topic", topic_name=f"{Stack.of(self).stack_name}-alarms", enforce_ssl=True)
+        self._let_alarms_speak()
         if email:
             self._topic.add_subscription(subscriptions.EmailSubscription(email, dead_letter_queue=dead_letters))
         five = Duration.minutes(5)
@@ -61,6 +63,23 @@ class Alarms(Construct):
                 statistic="Sum",
                 period=five,
             ),
+        )
+
+    def _let_alarms_speak(self) -> None:
+        """Admit CloudWatch by name: the policy that demands TLS replaces the one that every topic has."""
+        alarms = Stack.of(self).format_arn(
+            service="cloudwatch",
+            resource="alarm",
+            resource_name=f"{Stack.of(self).stack_name}-*",
+            arn_format=ArnFormat.COLON_RESOURCE_NAME,
+        )
+        self._topic.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["sns:Publish"],
+                principals=[iam.ServicePrincipal("cloudwatch.amazonaws.com")],
+                resources=[self._topic.topic_arn],
+                conditions={"ArnLike": {"aws:SourceArn": alarms}},
+            )
         )
 
     def _add(

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from aws_cdk import Duration, Stack
 from aws_cdk import aws_events as events
+from aws_cdk import aws_iam as iam
 from aws_cdk import aws_sqs as sqs
 from constructs import Construct
 
 from infra.findings import answer
 
 ARCHIVE_DAYS = 30
-AGENT_SOURCE = "headrace.agent"
 
 
 class Bus(Construct):
@@ -41,5 +41,17 @@ class Bus(Construct):
             event_pattern=events.EventPattern(source=events.Match.prefix("headrace.")),
             retention=Duration.days(ARCHIVE_DAYS),
         )
+        self.take_letters_of(self.bus.event_bus_arn)
         for rule in ("AwsSolutions-SQS3", "Serverless-SQSRedrivePolicy"):
             answer(self.dead_letters, rule, "This queue is the dead-letter queue.")
+
+    def take_letters_of(self, source_arn: str) -> None:
+        """Let EventBridge put into the queue what this rule or bus could not deliver."""
+        self.dead_letters.add_to_resource_policy(
+            iam.PolicyStatement(
+                actions=["sqs:SendMessage"],
+                principals=[iam.ServicePrincipal("events.amazonaws.com")],
+                resources=[self.dead_letters.queue_arn],
+                conditions={"ArnEquals": {"aws:SourceArn": source_arn}},
+            )
+        )

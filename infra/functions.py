@@ -23,7 +23,7 @@ EVENT_SECONDS, SWEEP_SECONDS, LONGEST_SECONDS = 60, 300, 290
 MEMORY_MIB = 512
 BUSY_MEMORY_MIB = 1769
 """What comes with one whole core (AWS Lambda developer guide, "Configure Lambda function memory")."""
-BUSY = frozenset({"InspectDataset", "PlanLayout", "StageDataset", "OnSweep"})
+BUSY = frozenset({"InspectDataset", "PlanLayout", "StageDataset"})
 ASYNC_ATTEMPTS = 2
 
 

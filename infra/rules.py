@@ -95,7 +95,7 @@ class Rules(Construct):
     def _on_upload(self, machine: sfn.CfnStateMachineAlias) -> None:
         """Start a run for each job file; objects without content, such as folder markers, are none."""
         grants = [Grant(["states:StartExecution"], self._places.machine("training_run"))]
-        events.CfnRule(
+        rule = events.CfnRule(
             self,
             "JobUploaded",
             description="headrace: job files that were uploaded",
@@ -109,6 +109,7 @@ class Rules(Construct):
             },
             targets=[self._machine_target(machine, grants)],
         )
+        self._bus.take_letters_of(rule.attr_arn)
 
     def _machine_target(
         self, machine: sfn.CfnStateMachineAlias, grants: Sequence[Grant]
@@ -125,11 +126,7 @@ class Rules(Construct):
 
     def _give_failures_a_place(self, name: str) -> None:
         """Keep what a function could not do after all its attempts."""
-        lambda_.EventInvokeConfig(
-            self,
-            f"{name}Attempts",
-            function=self._functions[name],
-            qualifier="live",
+        self._functions[name].configure_async_invoke(
             retry_attempts=ASYNC_ATTEMPTS,
             max_event_age=Duration.hours(EVENT_AGE_HOURS),
             on_failure=destinations.SqsDestination(self._bus.dead_letters),

@@ -102,6 +102,24 @@ def test_what_nobody_takes_waits_in_the_queue(defaults: Assembly) -> None:
     assert defaults.only("AWS::Events::EventBus")["DeadLetterConfig"]["Arn"].endswith("headrace-dead-letters")
 
 
+def test_the_queue_admits_every_rule_and_the_bus(defaults: Assembly) -> None:
+    statements = defaults.only("AWS::SQS::QueuePolicy")["PolicyDocument"]["Statement"]
+    admitted = {
+        one["Condition"]["ArnEquals"]["aws:SourceArn"]
+        for one in statements
+        if (one["Effect"], one.get("Principal")) == ("Allow", {"Service": "events.amazonaws.com"})
+    }
+    wanted = {f"{id_}.Arn" for id_ in defaults.of_type("AWS::Events::Rule")}
+    assert admitted == {*wanted, f"arn:aws:events:us-east-1:{ACCOUNT}:event-bus/headrace"}
+    assert len(wanted) == 4
+
+
+def test_failures_are_those_of_the_version_that_is_called(defaults: Assembly) -> None:
+    asked = defaults.of_type("AWS::Lambda::EventInvokeConfig").values()
+    functions = set(defaults.of_type("AWS::Lambda::Function"))
+    assert all(one["FunctionName"] in functions and one["Qualifier"] == "live" for one in asked)
+
+
 def test_the_bus_keeps_an_archive(defaults: Assembly) -> None:
     archive = defaults.only("AWS::Events::Archive")
     assert archive["RetentionDays"] == 30

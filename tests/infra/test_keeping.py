@@ -56,6 +56,13 @@ def test_every_alarm_speaks_and_says_what_to_look_at(options: Assembly) -> None:
     assert (subscription["Protocol"], subscription["Endpoint"]) == ("email", "operator@example.com")
 
 
+def test_alarms_may_speak_to_the_topic(options: Assembly) -> None:
+    statements = options.only("AWS::SNS::TopicPolicy")["PolicyDocument"]["Statement"]
+    (allowed,) = (one for one in statements if one["Effect"] == "Allow")
+    assert allowed["Principal"] == {"Service": "cloudwatch.amazonaws.com"}
+    assert allowed["Condition"]["ArnLike"]["aws:SourceArn"] == f"arn:aws:cloudwatch:eu-west-1:{ACCOUNT}:alarm:lab-*"
+
+
 def test_alarms_and_dashboard_watch_what_there_is(options: Assembly) -> None:
     alarm = options.by_name("AWS::CloudWatch::Alarm", "AlarmName")["DecommissionFails"]
     (dimension,) = alarm["Dimensions"]
