@@ -47,7 +47,7 @@ lock: $(DEV)/ready ## write the lock files anew from pyproject.toml
 	$(DEV)/bin/python scripts/lock.py
 
 synth: $(DEV)/ready ## write the CloudFormation templates of the default stack to build/cloud
-	@JSII_SILENCE_WARNING_DEPRECATED_NODE_VERSION=1 CDK_OUTDIR=build/cloud $(DEV)/bin/python -m infra.app
+	@CDK_OUTDIR=build/cloud $(DEV)/bin/python -m infra.app
 
 idle: synth ## print what the default stack costs in a month in which it runs nothing
 	@$(DEV)/bin/python -m infra.idle_cost build/cloud/headrace-us-east-1.template.json

@@ -195,15 +195,17 @@ class Words:
         return Grant(["ec2:TerminateInstances"], self.places.ec2("instance"), self._is_ours)
 
     def read_offers(self) -> Grant:
-        """Read which zones offer which types, and how capacity reservations stand."""
-        actions = ["ec2:DescribeInstanceTypeOfferings", "ec2:DescribeCapacityReservations"]
-        return Grant(actions, ["*"], because=UNSCOPED)
+        """Read which zones offer which types, how capacity reservations stand, and what templates say."""
+        kinds = ("InstanceTypeOfferings", "CapacityReservations", "LaunchTemplateVersions")
+        return Grant([f"ec2:Describe{kind}" for kind in kinds], ["*"], because=UNSCOPED)
 
     def check_surroundings(self) -> list[Grant]:
-        """Read images, templates and quotas before anything is launched."""
-        actions = ["ec2:DescribeImages", "ec2:DescribeLaunchTemplateVersions", "servicequotas:ListServiceQuotas"]
+        """Read images and quotas before anything is launched."""
         quotas = [self.places.arn("servicequotas", "ec2/*")]
-        return [Grant(actions, ["*"], because=UNSCOPED), Grant(["servicequotas:GetServiceQuota"], quotas)]
+        return [
+            Grant(["ec2:DescribeImages"], ["*"], because=UNSCOPED),
+            Grant(["servicequotas:GetServiceQuota"], quotas),
+        ]
 
     # Documents.
 

@@ -32,7 +32,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
         # training_run
         "AdmitRun": [*rows, *files, may.read_objects("jobs/*", "scheduled/*"), *may.read_data(), keep],
         "InspectDataset": [*rows, *files, keep, *may.list_data()],
-        "PlanLayout": [*rows, *files, keep, *may.probe_results(), offers, *surroundings],
+        "PlanLayout": [*rows, *files, keep, *may.probe_results(), see_machines, offers, *surroundings],
         "StageDataset": [*rows, *files, keep, see_machines, *documents],
         "TrainJob": [*rows, *files, keep, see_machines, *documents],
         "ReleaseCompute": [*rows, see_machines, terminate],

@@ -11,6 +11,8 @@ systemctl enable --now headrace-deadline.timer
 
 python3 "$home/boot/describe_node.py"
 systemctl enable --now headrace-metadata.service
+id -u headrace-job >/dev/null 2>&1 || useradd --system --create-home --home-dir /var/lib/headrace-job \
+    --shell /usr/sbin/nologin headrace-job
 
 python3 -m venv "$home/venv"
 "$home/venv/bin/pip" install --quiet --disable-pip-version-check --no-index --no-deps \

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -64,6 +64,7 @@ def launched(request: LaunchRequest) -> list[Right]:
     return [
         Right("ec2:DescribeInstances"),
         Right("ec2:DescribeInstanceTypeOfferings"),
+        Right("ec2:DescribeLaunchTemplateVersions"),
         *([Right("ec2:DescribeCapacityReservations")] if request.reservation else []),
         Right("ec2:CreateFleet", arn("ec2", "fleet/fleet-0"), AS_OURS),
         *(Right("ec2:RunInstances", arn("ec2", kind), made) for kind in kinds),
@@ -115,6 +116,13 @@ def published(source: str, *_more: Any) -> list[Right]:
     return [Right("events:PutEvents", arn("events", f"event-bus/{STACK}"), {"events:source": source})]
 
 
+def looked(requests: Sequence[LaunchRequest], codes: Sequence[str]) -> list[Right]:
+    """Return the rights of asking how quotas, zones and images stand."""
+    kinds = ("Instances", "InstanceTypeOfferings", "LaunchTemplateVersions", "Images") if requests else ()
+    quotas = [Right("servicequotas:GetServiceQuota", arn("servicequotas", f"ec2/{code}")) for code in codes]
+    return [*(Right(f"ec2:Describe{kind}") for kind in kinds), *quotas]
+
+
 NEEDED: Mapping[str, Mapping[str, Callable[..., list[Right]]]] = {
     "fleets": {
         "launch": launched,
@@ -149,6 +157,11 @@ NEEDED: Mapping[str, Mapping[str, Callable[..., list[Right]]]] = {
         "succeed": answered("Success"),
         "fail": answered("Failure"),
         "heartbeat": answered("Heartbeat"),
+    },
+    "checks": {
+        "look": looked,
+        "try_launches": lambda requests: [right for one in requests for right in launched(one)],
+        "try_terminate": terminated,
     },
 }
 """Rights by port and method; ports that call nobody are absent."""

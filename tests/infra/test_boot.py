@@ -223,6 +223,8 @@ def booted(tmp_path_factory: pytest.TempPathFactory, metadata: str) -> Path:
     programs.mkdir()
     note = f"import sys; open({str(tmp_path / 'asked')!r}, 'a').write(' '.join(sys.argv[1:]) + chr(10))"
     fake(tmp_path / "programs", "systemctl", note)
+    fake(tmp_path / "programs", "useradd", note)
+    fake(tmp_path / "programs", "id", "raise SystemExit(1)")
     done = run(
         BOOT / "boot.sh",
         tmp_path,
@@ -255,6 +257,7 @@ def test_the_deadline_is_watched_first_and_the_agent_starts_last(booted: Path) -
         "daemon-reload",
         "enable --now headrace-deadline.timer",
         "enable --now headrace-metadata.service",
+        "--system --create-home --home-dir /var/lib/headrace-job --shell /usr/sbin/nologin headrace-job",
         "enable --now headrace-agent.service",
     ]
 

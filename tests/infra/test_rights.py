@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
+from dataclasses import fields, replace
 from functools import wraps
 from typing import Any
 
@@ -50,7 +50,8 @@ class Gate:
         site.functions._cloud = self.cloud
 
     def cloud(self) -> Cloud:
-        ports: dict[str, Any] = {name: Guarded(name, getattr(self._site.cloud, name), self._check) for name in NEEDED}
+        there = NEEDED.keys() & {field.name for field in fields(Cloud)}
+        ports: dict[str, Any] = {name: Guarded(name, getattr(self._site.cloud, name), self._check) for name in there}
         return replace(self._site.cloud, **ports)
 
     def _check(self, port: str, method: str, args: Any, more: Any) -> None:
