@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from aws_cdk import CustomResource, custom_resources
+from aws_cdk import CustomResource, RemovalPolicy, custom_resources
 from aws_cdk import aws_lambda as lambda_
 from aws_cdk import aws_logs as logs
 from constructs import Construct, IDependable
@@ -30,7 +30,9 @@ class Guard(Construct):
             self,
             "Provider",
             on_event_handler=function,
-            log_group=logs.LogGroup(self, "Logs", retention=logs.RetentionDays.ONE_MONTH),
+            log_group=logs.LogGroup(
+                self, "Logs", retention=logs.RetentionDays.ONE_MONTH, removal_policy=RemovalPolicy.DESTROY
+            ),
         )
         resource = CustomResource(
             self, "Runs", service_token=provider.service_token, resource_type="Custom::HeadraceRuns"

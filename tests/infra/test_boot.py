@@ -243,6 +243,9 @@ def test_a_machine_makes_itself_from_the_bundle(booted: Path) -> None:
     for program in (booted / "bin" / "headrace-agent", booted / "home" / "bin" / "headrace-agent"):
         said = subprocess.run([str(program), "version"], capture_output=True, text=True, check=True)
         assert said.stdout == f"headrace-agent {VERSION}\n"
+    names = [path.stem for path in (CHECKOUT / "agent" / "headrace_agent").glob("[a-z]*.py")]
+    every = "; ".join(f"import headrace_agent.{name}" for name in names)
+    subprocess.run([str(booted / "home" / "venv" / "bin" / "python"), "-I", "-c", every], check=True)
     described = json.loads((booted / "lib" / "node.json").read_text())
     assert described["node_folder"] == "AROA1:i-0aaa"
     node = parse_node(json.dumps(described), "node.json")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from typing import NamedTuple
 
@@ -215,6 +216,7 @@ UNSCOPED_WRITES = {
     "logs:PutResourcePolicy",
 }
 """Actions that write and that AWS lets a policy scope to no resource."""
+INLINE_CHARACTERS_MAX = 10_240
 READS = ("Describe", "List", "Get")
 
 
@@ -261,6 +263,16 @@ def test_everything_is_only_read_unless_aws_can_scope_it_to_nothing(options: Ass
     }
     writes = {action for action in wide if not action.split(":")[1].startswith(READS)}
     assert writes == UNSCOPED_WRITES
+
+
+def test_policies_are_within_the_limit_of_iam(options: Assembly, defaults: Assembly) -> None:
+    """IAM counts all inline policies of a role together, without white space."""
+    sizes = {
+        (assembly.stack, id_): len(json.dumps(role.statements, separators=(",", ":")))
+        for assembly in (options, defaults)
+        for id_, role in roles(assembly).items()
+    }
+    assert max(sizes.values()) < INLINE_CHARACTERS_MAX * 0.8, max(sizes, key=lambda one: sizes[one])
 
 
 def test_every_function_has_a_role_of_its_own(options: Assembly) -> None:

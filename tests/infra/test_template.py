@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import ast
 import copy
 import json
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from tests.infra.assembly import Assembly
 TEMPLATE_BYTES_MAX = 1024**2
 RESOURCES_MAX = 500
 LAMBDA_UNZIPPED_BYTES_MAX = 250 * 1024**2
+TYPES_ONLY = "mypy_boto3_"
+"""Imported for annotations alone."""
 KNOWN = {
     "E3601": (
         r"'\{% \$limits\.\w+ %\}' is not of type 'number' at 'States/\w+/(Timeout|Heartbeat)Seconds'",
@@ -88,6 +92,25 @@ def test_code_and_layer_are_within_the_limits_of_lambda(defaults: Assembly) -> N
 
 def folder_bytes(folder: Path) -> int:
     return sum(path.stat().st_size for path in folder.rglob("*") if path.is_file())
+
+
+def test_the_layer_has_everything_that_functions_import(defaults: Assembly) -> None:
+    there = {path.name.removesuffix(".py") for path in (defaults.asset("python") / "python").iterdir()}
+    imported = {
+        name.partition(".")[0]
+        for path in (defaults.asset("headrace") / "headrace").rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        for name in names_of(node)
+    }
+    foreign = {one for one in imported - set(sys.stdlib_module_names) - {"headrace"} if not one.startswith(TYPES_ONLY)}
+    assert foreign >= {"boto3", "pydantic"}
+    assert foreign - there == set()
+
+
+def names_of(node: ast.AST) -> list[str]:
+    if isinstance(node, ast.Import):
+        return [alias.name for alias in node.names]
+    return [str(node.module)] if isinstance(node, ast.ImportFrom) else []
 
 
 def without_hashes(text: str) -> str:
