@@ -115,7 +115,7 @@ def node_grants(places: Places) -> Sequence[Grant]:
         Grant(["ssm:UpdateInstanceInformation", *messages], ["*"], because=UNSCOPED),
         Grant(["s3:GetObject"], [places.bundle_arn]),
         may.list_run_bucket(),
-        may.read_objects(OWN_FOLDER, "runs/*/dataset/*", "runs/*/staging/*", "code/*"),
+        may.read_objects(OWN_FOLDER, "runs/*/dataset/*", "runs/*/staging/*", "uploads/*"),
         may.write_objects("runs/*/logs/*", "runs/*/results/*"),
         *may.list_data(),
         *may.read_data(),

@@ -8,6 +8,7 @@ from typing import NamedTuple
 
 import pytest
 
+from headrace.client.pack import CodeArchive
 from tests.infra.assembly import Assembly
 from tests.infra.policies import Circumstances, Role, as_list, role_of_function, role_of_machine, role_of_nodes, roles
 from tests.infra.references import ACCOUNT, ROLE_ID
@@ -146,6 +147,8 @@ NODES = [
     deny("node", "s3:GetObject", f"{BUCKET}/runs/run-1/plan.json", SELF),
     deny("node", "s3:GetObject", f"{BUCKET}/jobs/secret.yaml", SELF),
     allow("node", "s3:GetObject", f"{BUCKET}/runs/run-1/staging/storage-0/part-00000.json", SELF),
+    allow("node", "s3:GetObject", f"{BUCKET}/{CodeArchive(b'code').key}", SELF),
+    deny("node", "s3:PutObject", f"{BUCKET}/{CodeArchive(b'code').key}", SELF),
     allow("node", "s3:PutObject", f"{BUCKET}/runs/run-1/logs/i-0aaa.log", SELF),
     deny("node", "s3:PutObject", f"{BUCKET}/jobs/another.yaml", SELF),
     deny("node", "s3:PutObject", f"{BUCKET}/runs/run-1/receipt-1.json", SELF),
