@@ -17,8 +17,8 @@ from moto.core import set_initial_no_auth_action_count
 from moto.iam.access_control import IAMPolicy, PermissionResult
 
 from tests.infra.assembly import Assembly
+from tests.infra.permission_rows import ROWS
 from tests.infra.policies import Role, as_list, role_of_function, roles
-from tests.infra.test_permissions import ROWS
 
 TRUST = {
     "Version": "2012-10-17",
