@@ -24,7 +24,6 @@ from infra.options import BadOption
 from infra.wheels import agent_bundle
 
 USER_DATA = CHECKOUT / "agent" / "boot" / "user-data.sh"
-USER_DATA_BYTES_MAX = 16 * 1024
 ROOT_GIB = {"storage": 16, "compute": 150}
 """A machine that trains keeps code, Python environments and the deep-learning image on its root volume."""
 ROOT_DEVICE = "/dev/sda1"

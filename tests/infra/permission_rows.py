@@ -109,12 +109,7 @@ LAUNCHING = [
     deny("LaunchFleet", "ec2:CreateTags", INSTANCE, {**AS_OURS, "ec2:CreateAction": "CreateVolume"}),
     allow("LaunchFleet", "iam:PassRole", NODE_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
     deny("LaunchFleet", "iam:PassRole", NODE_ROLE, {"iam:PassedToService": "lambda.amazonaws.com"}),
-    deny(
-        "LaunchFleet",
-        "iam:PassRole",
-        f"arn:aws:iam::{ACCOUNT}:role/Admin",
-        {"iam:PassedToService": "ec2.amazonaws.com"},
-    ),
+    deny("LaunchFleet", "iam:PassRole", ADMIN_ROLE, {"iam:PassedToService": "ec2.amazonaws.com"}),
     allow("LaunchFleet", "ec2:TerminateInstances", INSTANCE, OURS),
     deny("PlanLayout", "ec2:RunInstances", INSTANCE, LAUNCH),
     deny("ReplaceNodes", "ec2:RunInstances", INSTANCE, LAUNCH),

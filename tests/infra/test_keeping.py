@@ -5,8 +5,6 @@ from __future__ import annotations
 from tests.infra.assembly import Assembly
 from tests.infra.references import ACCOUNT
 
-DEFAULT_MEMBERS = {"Images", "Alarms", "AgentBundle", "Schedule", "Guard"}
-
 
 def test_the_bucket_is_versioned_encrypted_private_and_stays(defaults: Assembly, options: Assembly) -> None:
     for assembly, algorithm in ((defaults, "AES256"), (options, "aws:kms")):
