@@ -149,39 +149,51 @@ class Words:
         return Grant(["ec2:DescribeInstances"], ["*"], because=UNSCOPED)
 
     def launch_machines(self) -> list[Grant]:
-        """Launch from this stack's templates, into its subnets and groups, tagged as its own, and not otherwise."""
+        """Launch from this stack's templates, into its subnets and groups, tagged as its own, and not otherwise.
+
+        CreateFleet is asked about the same resources as RunInstances (policy of the Karpenter controller), but only
+        RunInstances, which follows it, is known to tell the launch template.
+        """
         places = self.places
-        as_ours = {"StringEquals": {f"aws:RequestTag/{STACK_TAG}": places.name}}
+        tagged = {f"aws:RequestTag/{STACK_TAG}": places.name}
         templates = places.ec2("launch-template", places.launch_template_ids)
         from_templates = {"ArnEquals": {"ec2:LaunchTemplate": templates}}
-        created_ours = {
-            "StringEquals": {**as_ours["StringEquals"], "ec2:CreateAction": ["CreateFleet", "RunInstances"]},
-        }
-        made = [*places.ec2("volume"), *places.ec2("network-interface"), *places.ec2("spot-instances-request")]
-        used = [
+        own = [*places.ec2("instance"), *places.ec2("volume")]
+        tags = [*own, *places.ec2("fleet"), *places.ec2("spot-instances-request")]
+        return [
+            Grant(["ec2:CreateFleet", "ec2:RunInstances"], templates),
+            Grant(["ec2:CreateFleet"], [*places.ec2("fleet"), *own], {"StringEquals": tagged}),
+            Grant(["ec2:CreateFleet"], self._launched_into()),
+            Grant(["ec2:RunInstances"], own, {"StringEquals": tagged, **from_templates}),
+            Grant(["ec2:RunInstances"], self._launched_into(), from_templates),
+            Grant(
+                ["ec2:CreateTags"],
+                tags,
+                {"StringEquals": {**tagged, "ec2:CreateAction": ["CreateFleet", "RunInstances"]}},
+            ),
+            self._pass_node_role(),
+            self._make_service_role(),
+        ]
+
+    def _launched_into(self) -> list[str]:
+        """Return what a launch uses or makes that carries no tag of ours."""
+        places = self.places
+        return [
             *places.ec2("subnet", places.subnet_ids),
             *places.ec2("security-group", places.group_ids),
             *places.ec2("image", places.image_ids, is_owned=False),
+            *places.ec2("snapshot", is_owned=False),
+            *places.ec2("network-interface"),
+            *places.ec2("spot-instances-request"),
             *places.ec2("capacity-reservation"),
             *places.ec2("placement-group"),
         ]
-        return [
-            Grant(["ec2:CreateFleet"], places.ec2("fleet"), as_ours),
-            Grant(["ec2:CreateFleet", "ec2:RunInstances"], templates),
-            Grant(["ec2:RunInstances"], places.ec2("instance"), {**as_ours, **from_templates}),
-            Grant(["ec2:RunInstances"], [*made, *used], from_templates),
-            Grant(
-                ["ec2:CreateTags"], [*places.ec2("instance"), *places.ec2("volume"), *places.ec2("fleet")], created_ours
-            ),
-            self._pass_node_role(),
-            self._make_service_roles(),
-        ]
 
-    def _make_service_roles(self) -> Grant:
-        """Let EC2 make the roles that it works with in an account whose first fleet this is."""
-        services = ("ec2fleet.amazonaws.com", "spot.amazonaws.com")
-        roles = [self.places.arn("iam", f"role/aws-service-role/{one}/*", is_regional=False) for one in services]
-        return Grant(["iam:CreateServiceLinkedRole"], roles, {"StringEquals": {"iam:AWSServiceName": list(services)}})
+    def _make_service_role(self) -> Grant:
+        """Let EC2 make the role that it works with in an account whose first spot machine this is."""
+        service = "spot.amazonaws.com"
+        role = self.places.arn("iam", f"role/aws-service-role/{service}/*", is_regional=False)
+        return Grant(["iam:CreateServiceLinkedRole"], [role], {"StringEquals": {"iam:AWSServiceName": service}})
 
     def _pass_node_role(self) -> Grant:
         return Grant(

@@ -60,16 +60,17 @@ def launched(request: LaunchRequest) -> list[Right]:
     """Return the rights of one launch: the fleet, the machines and their parts, their tags, their role."""
     template = arn("ec2", f"launch-template/lt-{STACK}-{request.role}-x86_64")
     made = {**AS_OURS, "ec2:LaunchTemplate": template, "ec2:CreateAction": "CreateFleet"}
-    kinds = ("instance/i-0", "volume/vol-0", "network-interface/eni-0")
+    kinds = ("instance/i-0", "volume/vol-0", "network-interface/eni-0", "subnet/subnet-0123456789abcdef0")
+    touched = [*(arn("ec2", kind) for kind in kinds), f"arn:aws:ec2:{REGION}::image/ami-0123456789abcdef3"]
     return [
         Right("ec2:DescribeInstances"),
         Right("ec2:DescribeInstanceTypeOfferings"),
         Right("ec2:DescribeLaunchTemplateVersions"),
         *([Right("ec2:DescribeCapacityReservations")] if request.reservation else []),
-        Right("ec2:CreateFleet", arn("ec2", "fleet/fleet-0"), AS_OURS),
-        *(Right("ec2:RunInstances", arn("ec2", kind), made) for kind in kinds),
-        Right("ec2:RunInstances", arn("ec2", "subnet/subnet-0123456789abcdef0"), made),
-        Right("ec2:RunInstances", f"arn:aws:ec2:{REGION}::image/ami-0123456789abcdef3", made),
+        Right("ec2:CreateFleet", template),
+        # No launch template: it is not known that CreateFleet tells it.
+        *(Right("ec2:CreateFleet", one, AS_OURS) for one in (arn("ec2", "fleet/fleet-0"), *touched)),
+        *(Right("ec2:RunInstances", one, made) for one in (template, *touched)),
         *(Right("ec2:CreateTags", arn("ec2", kind), made) for kind in ("instance/i-0", "volume/vol-0", "fleet/f-0")),
     ]
 
