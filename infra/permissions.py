@@ -107,16 +107,18 @@ def _logs_and_traces() -> list[Grant]:
 def node_grants(places: Places) -> Sequence[Grant]:
     """Return the grants of every machine: its own folder, the data, a place for results, one voice on the bus."""
     may = Words(places)
-    # Only the control plane calls these on behalf of a machine; Systems Manager ties them to the machine's identity.
+    # Systems Manager ties these to the identity of the machine that calls.
     messages = [
         f"ssmmessages:{verb}{channel}" for verb in ("Create", "Open") for channel in ("ControlChannel", "DataChannel")
     ]
+    read = [f"runs/*/{name}/*" for name in ("dataset", "staging", "checkpoints")]
+    written = [f"runs/*/{name}/*" for name in ("logs", "results", "checkpoints")]
     return [
         Grant(["ssm:UpdateInstanceInformation", *messages], ["*"], because=UNSCOPED),
         Grant(["s3:GetObject"], [places.bundle_arn]),
         may.list_run_bucket(),
-        may.read_objects(OWN_FOLDER, "runs/*/dataset/*", "runs/*/staging/*", "uploads/*"),
-        may.write_objects("runs/*/logs/*", "runs/*/results/*"),
+        may.read_objects(OWN_FOLDER, *read, "uploads/*"),
+        may.write_objects(*written, "runs/*/staging/*/index.jsonl"),
         *may.list_data(),
         *may.read_data(),
         *may.read_results(),

@@ -66,16 +66,16 @@ def prepare(
         folders.environment.mkdir()
         folders.progress.touch()
         user.own(folders.work, folders.results, folders.environment, folders.progress)
-    given = {**os.environ, **(user.variables if user else {})}
+    environ = {**os.environ, **(user.variables if user else {})}
     data = _data(work.node, work.task.config, task)
     places = Places(data, folders.results, folders.progress, folders.notice, own_bin(), None)
-    environment = job_environment(given, work.task.config, task, places, mark)
+    environment = job_environment(environ, work.task.config, task, places, mark)
     if not task.requirements:
         return environment
     installer = Installer(folders.work, environment, log, work.stop, user)
     venv_bin = installer.install(task.requirements, folders.environment)
     places = Places(data, folders.results, folders.progress, folders.notice, venv_bin, folders.environment)
-    return job_environment(given, work.task.config, task, places, mark)
+    return job_environment(environ, work.task.config, task, places, mark)
 
 
 def _data(node: Node, config: NodeConfig, task: TrainTask) -> str:
