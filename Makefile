@@ -5,9 +5,11 @@ JOB ?= statemachines/examples/digits/job.yaml
 RUNS ?= 25
 SEEDS ?= 200000
 MUTATIONS ?= 100000
+CONTEXT ?=
+CDK := npx --yes aws-cdk@2 --app "$(DEV)/bin/python -m infra.app"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak mutants lint lock golden clean chaos bench
+.PHONY: help run test soak mutants lint lock golden clean chaos bench synth idle deploy destroy
 
 help: ## list the commands
 	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
@@ -44,6 +46,18 @@ golden: $(DEV)/ready ## write the golden files anew from what the code does now
 
 lock: $(DEV)/ready ## write the lock files anew from pyproject.toml
 	$(DEV)/bin/python scripts/lock.py
+
+synth: $(DEV)/ready ## write the CloudFormation templates of the default stack to build/cloud
+	@CDK_OUTDIR=build/cloud $(DEV)/bin/python -m infra.app
+
+idle: synth ## print what the default stack costs in a month in which it runs nothing
+	@$(DEV)/bin/python -m infra.idle_cost build/cloud/headrace-us-east-1.template.json
+
+deploy: $(DEV)/ready ## deploy to the AWS account of your credentials (CONTEXT="-c stack=lab"); also upgrades
+	$(CDK) deploy --all $(CONTEXT)
+
+destroy: $(DEV)/ready ## delete the stacks; refused while runs live
+	$(CDK) destroy --all $(CONTEXT)
 
 clean: ## remove what the commands above made in this folder
 	rm -rf $(RUN) $(DEV) .ci/node_modules build dist .mypy_cache .ruff_cache .pytest_cache .hypothesis

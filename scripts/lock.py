@@ -27,12 +27,27 @@ def compile_lock(requirements: list[str], lock: Path) -> None:
         subprocess.run([*command, str(wanted)], check=True)
 
 
+def group(groups: dict[str, list[str | dict[str, str]]], name: str) -> list[str]:
+    """Return the requirements of a dependency group, those of the groups it includes among them."""
+    found: list[str] = []
+    for one in groups[name]:
+        found += [one] if isinstance(one, str) else group(groups, one["include-group"])
+    return found
+
+
 def main() -> None:
-    """Write .ci/run.lock and .ci/dev.lock."""
+    """Write the locks of this machine (run, dev), of the functions' layer and of the agent in its machines."""
     project = tomllib.loads((CHECKOUT / "pyproject.toml").read_text())
+    agent = tomllib.loads((CHECKOUT / "agent" / "pyproject.toml").read_text())
     run = [*project["project"]["dependencies"], *project["project"]["optional-dependencies"]["examples"], *BUILD]
-    compile_lock(run, CHECKOUT / ".ci" / "run.lock")
-    compile_lock([*run, *project["dependency-groups"]["dev"]], CHECKOUT / ".ci" / "dev.lock")
+    locks = {
+        "run": run,
+        "dev": [*run, *group(project["dependency-groups"], "dev")],
+        "layer": group(project["dependency-groups"], "layer"),
+        "agent": agent["project"]["dependencies"],
+    }
+    for name, requirements in locks.items():
+        compile_lock(requirements, CHECKOUT / ".ci" / f"{name}.lock")
 
 
 if __name__ == "__main__":

@@ -12,12 +12,13 @@ from headrace_agent.config import NodeConfig, TrainTask
 from headrace_agent.data_tree import DataUnusable, dataset_folders, merge
 from headrace_agent.job_environment import Places, job_environment
 from headrace_agent.job_log import JobLog
+from headrace_agent.job_user import JobUser, NoJobUser
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
 from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
 from headrace_agent.work import Work
 
-SETUP_ERRORS = (CodeUnusable, DataUnusable, RequirementsFailed)
+SETUP_ERRORS = (CodeUnusable, DataUnusable, NoJobUser, RequirementsFailed)
 
 
 @dataclass(frozen=True)
@@ -46,8 +47,10 @@ def folders_of(node: Node, config: NodeConfig) -> JobFolders:
     )
 
 
-def prepare(work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark: str) -> dict[str, str]:
-    """Make the folders ready and return the command's environment. Raises one of SETUP_ERRORS.
+def prepare(
+    work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark: str, user: JobUser | None = None
+) -> dict[str, str]:
+    """Make the folders ready, the job's user their owner, and return the environment. Raises one of SETUP_ERRORS.
 
     Results of an earlier attempt stay: they are what a resumed job goes on from.
     """
@@ -59,15 +62,20 @@ def prepare(work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark:
     folders.notice.unlink(missing_ok=True)
     if task.code:
         fetch_code(task.code, folders.work)
+    if user:
+        folders.environment.mkdir()
+        folders.progress.touch()
+        user.own(folders.work, folders.results, folders.environment, folders.progress)
+    environ = {**os.environ, **(user.variables if user else {})}
     data = _data(work.node, work.task.config, task)
     places = Places(data, folders.results, folders.progress, folders.notice, own_bin(), None)
-    environment = job_environment(os.environ, work.task.config, task, places, mark)
+    environment = job_environment(environ, work.task.config, task, places, mark)
     if not task.requirements:
         return environment
-    installer = Installer(folders.work, environment, log, work.stop)
+    installer = Installer(folders.work, environment, log, work.stop, user)
     venv_bin = installer.install(task.requirements, folders.environment)
     places = Places(data, folders.results, folders.progress, folders.notice, venv_bin, folders.environment)
-    return job_environment(os.environ, work.task.config, task, places, mark)
+    return job_environment(environ, work.task.config, task, places, mark)
 
 
 def _data(node: Node, config: NodeConfig, task: TrainTask) -> str:

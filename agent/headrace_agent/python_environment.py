@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace_agent.job_log import JobLog
+from headrace_agent.job_user import JobUser, as_user
 from headrace_agent.safe_paths import UnsafePath, parts_of
 
 READ_BYTES = 64 * 1024
@@ -33,6 +34,8 @@ class Installer:
     environ: Mapping[str, str]
     log: JobLog
     stop: threading.Event
+    user: JobUser | None = None
+    """Who runs it: packages may run code of their own while they are installed."""
 
     def install(self, requirements: str, target: Path) -> Path:
         """Make a venv at `target` that also sees the agent's packages, and install the requirements file into it.
@@ -67,6 +70,7 @@ class Installer:
             stderr=subprocess.STDOUT,
             start_new_session=True,
             bufsize=0,
+            **as_user(self.user),
         ) as process:
             threading.Thread(target=_kill_when_stopped, args=(process, self.stop), daemon=True).start()
             self._copy_output(process)

@@ -10,6 +10,7 @@ from headrace_agent.fields import ConfigError
 from headrace_agent.job_log import JobLog
 from headrace_agent.job_results import JobResults, SavedResults
 from headrace_agent.job_setup import SETUP_ERRORS, folders_of, prepare
+from headrace_agent.job_user import job_user
 from headrace_agent.log_shipper import LogShipper
 from headrace_agent.process_tree import ProcessTree
 from headrace_agent.progress import ProgressFile
@@ -64,10 +65,11 @@ class _Training:
         if self.work.was_interrupted:
             return None, "the agent died while the job ran, so the job was ended"
         try:
-            environment = prepare(self.work, self.task, self.folders, self.log, self.tree.mark)
+            user = job_user(self.work.node, self.task)
+            environment = prepare(self.work, self.task, self.folders, self.log, self.tree.mark, user)
             if self.work.stop.is_set():
                 return None, self._stopped()
-            trainer = Trainer(self.task.command, self.folders.work, environment, self.log)
+            trainer = Trainer(self.task.command, self.folders.work, environment, self.log, user)
         except (CannotStart, *SETUP_ERRORS) as error:
             return None, self._stopped() if self.work.stop.is_set() else str(error)
         return self._supervise(trainer)

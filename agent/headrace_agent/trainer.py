@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import IO, cast
 
 from headrace_agent.job_log import JobLog
+from headrace_agent.job_user import JobUser, as_user
 
 READ_BYTES = 64 * 1024
 TICK_SECONDS = 0.2
@@ -55,9 +56,16 @@ def ending_of(returncode: int) -> Ending:
 
 
 class Trainer:
-    """One run of the command. Its output goes to the log. Raises CannotStart."""
+    """One run of the command, as that user or the agent's own. Its output goes to the log. Raises CannotStart."""
 
-    def __init__(self, argv: Sequence[str], work: Path, environment: Mapping[str, str], log: JobLog) -> None:
+    def __init__(
+        self,
+        argv: Sequence[str],
+        work: Path,
+        environment: Mapping[str, str],
+        log: JobLog,
+        user: JobUser | None = None,
+    ) -> None:
         try:
             self._process = subprocess.Popen(
                 list(argv),
@@ -68,6 +76,7 @@ class Trainer:
                 stderr=subprocess.STDOUT,
                 start_new_session=True,
                 bufsize=0,
+                **as_user(user),
             )
         except (OSError, ValueError) as error:
             raise CannotStart(_why_not(argv[0], work, environment, error)) from error

@@ -41,6 +41,7 @@ ALLOWED: dict[str, set[str]] = {
     "report": STDLIB | {"rich", "pydantic", "headrace"},
 }
 AGENT = STDLIB | {"obstore", "botocore", "headrace_agent"}
+INFRA = STDLIB | {"aws_cdk", "constructs", "infra"}
 
 
 GLUE = {"handlers/_entry.py": {"aws_lambda_powertools", "headrace.aws.cloud"}}
@@ -97,6 +98,19 @@ def test_the_agent_shares_no_code_with_the_control_plane() -> None:
     assert wrong == []
 
 
+def test_boot_files_take_the_standard_library_alone() -> None:
+    modules = sorted((CHECKOUT / "agent" / "boot").rglob("*.py"))
+    assert modules
+    assert [name for path in modules for name in imports_of(path) if not is_allowed(name, STDLIB)] == []
+
+
+def test_infra_learns_what_there_is_by_listing_files() -> None:
+    modules = sorted((CHECKOUT / "infra").rglob("*.py"))
+    wrong = [f"{path.name}: {name}" for path in modules for name in imports_of(path) if not is_allowed(name, INFRA)]
+    assert modules
+    assert wrong == []
+
+
 def test_only_contract_and_e2e_tests_take_both_packages() -> None:
     mixed = [
         path.relative_to(CHECKOUT).as_posix()
@@ -114,7 +128,8 @@ def test_every_module_belongs_to_a_room() -> None:
 
 def test_no_module_is_named_for_nothing() -> None:
     nothing = {"utils", "util", "helpers", "helper", "common", "misc", "constants"}
-    sources = [*HEADRACE.rglob("*.py"), *(CHECKOUT / "agent").rglob("*.py"), *(CHECKOUT / "tests").rglob("*.py")]
+    rooms = ("functions", "agent", "infra", "tests")
+    sources = [path for room in rooms for path in (CHECKOUT / room).rglob("*.py")]
     assert [path for path in sources if path.stem.strip("_") in nothing] == []
 
 

@@ -10,11 +10,11 @@ from statistics import median
 CHECKOUT = Path(__file__).parents[2]
 SOURCES = [
     path
-    for root in ("functions", "agent", "tests", "scripts", "statemachines")
+    for root in ("functions", "agent", "infra", "tests", "scripts", "statemachines")
     for path in sorted((CHECKOUT / root).rglob("*.py"))
     if "__pycache__" not in path.parts
 ]
-PRODUCT = [path for path in SOURCES if path.relative_to(CHECKOUT).parts[0] in ("functions", "agent")]
+PRODUCT = [path for path in SOURCES if path.relative_to(CHECKOUT).parts[0] in ("functions", "agent", "infra")]
 
 
 def functions(paths: list[Path]) -> Iterator[tuple[str, int]]:

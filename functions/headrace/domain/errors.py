@@ -101,3 +101,7 @@ class UnknownRun(HeadraceError):
 
 class EventRefused(HeadraceError):
     """An event is forged, stale, foreign, replayed or malformed, and changes nothing."""
+
+
+class StackInUse(HeadraceError):
+    """The stack is to be deleted while runs live or machines stand; the text names them."""

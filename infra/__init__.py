@@ -1,0 +1,1 @@
+"""The CDK app: everything of headrace that lives in an AWS account, one construct per file."""
