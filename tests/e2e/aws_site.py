@@ -203,7 +203,7 @@ def _cloud(moto: MotoStack, machines: ProcessMachines, plane: ControlPlane) -> C
         return moto.clients.events.put_events(Entries=list(entries))
 
     quick = replace(
-        cloud.settings, poll_seconds=1, heartbeat_seconds=1, heartbeat_timeout_seconds=10, stop_grace_seconds=5
+        cloud.settings, poll_seconds=1, heartbeat_seconds=1, heartbeat_timeout_seconds=60, stop_grace_seconds=5
     )
     return replace(
         cloud,
