@@ -26,7 +26,8 @@ chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTA
 	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
 	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
 
-bench: $(DEV)/ready ## measure what lies between the end of a job and the release of its machines
+bench: $(DEV)/bench-ready ## measure the copy against other tools (BENCH=options), and a job's end to its machines' release
+	$(DEV)/bin/python -m bench.staging $(BENCH)
 	$(DEV)/bin/python bench/release.py
 
 mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)
@@ -53,6 +54,10 @@ $(RUN)/ready: .ci/venv .ci/run.lock pyproject.toml
 
 $(DEV)/ready: .ci/venv .ci/dev.lock pyproject.toml
 	@.ci/venv $(DEV) .ci/dev.lock
+	@touch $@
+
+$(DEV)/bench-ready: $(DEV)/ready
+	$(DEV)/bin/pip install --quiet --disable-pip-version-check --group bench
 	@touch $@
 
 .ci/node_modules/ready: .ci/package-lock.json
