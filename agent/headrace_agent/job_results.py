@@ -16,10 +16,15 @@ from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.results_manifest import ManifestHead, write_manifest
 from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.snapshots import Snapshots
 from headrace_agent.text import first_line, short
 from headrace_agent.work import Work
 
-LOOK_SECONDS = 1.0
+LOOK_SECONDS, LONGEST_LOOK_SECONDS = 1.0, 60.0
+IDLE_SHARE = 0.004
+"""How much of a core may be spent on looking for new results while there are none."""
+
+SNAPSHOTS_FOLDER = ".headrace-snapshots"
 NAMED_MAX = 5
 
 
@@ -47,7 +52,8 @@ class JobResults:
         place = hashlib.sha256(f"{task.results_bucket}/{prefix}".encode()).hexdigest()[:12]
         self._journal = ResultsJournal(node.state / f"results-{place}.sqlite3")
         store = open_bucket(task.results_bucket)
-        self._saver = ResultsSaver(root, store, prefix, self._journal)
+        snapshots = Snapshots(root.with_name(SNAPSHOTS_FOLDER))
+        self._saver = ResultsSaver(root, store, prefix, self._journal, snapshots)
         self._run_store = open_bucket(node.run_bucket)
         self._head = ManifestHead(
             run_id=node.run_id,
@@ -81,12 +87,17 @@ class JobResults:
             trouble, manifest = f"results were not saved within {grace_seconds:g} seconds", None
         except S3_ERRORS as error:
             trouble, manifest = f"the results manifest was not written: {first_line(error)}", None
+        self._saver.close()
         files, total_bytes = self._journal.totals()
         return SavedResults(manifest, files, total_bytes, trouble)
 
     def _watch(self, writers: Callable[[], Iterable[int]]) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
-            self._saver.save_settled(writers, time.monotonic(), self._ended)
+        pause_seconds = LOOK_SECONDS
+        while not self._ended.wait(pause_seconds):
+            began = time.thread_time()
+            is_unsaved = self._saver.save_settled(writers, time.monotonic(), self._ended)
+            looked_seconds = 0.0 if is_unsaved else time.thread_time() - began
+            pause_seconds = min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, looked_seconds / IDLE_SHARE))
 
     def _save_rest(self, until: float) -> str | None:
         self._ended.set()
