@@ -28,6 +28,7 @@ chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTA
 
 bench: $(DEV)/bench-ready ## measure the copy against other tools (BENCH=options), and a job's end to its machines' release
 	$(DEV)/bin/python -m bench.staging $(BENCH)
+	$(DEV)/bin/python -m bench.inspect_dataset
 	$(DEV)/bin/python -m bench.agent_memory
 	$(DEV)/bin/python bench/release.py
 

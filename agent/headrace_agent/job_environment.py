@@ -20,6 +20,7 @@ class Places:
     """What the command is told about where things are; `data` is a folder, or S3 addresses, one a line."""
 
     data: str
+    index: Path
     results: Path
     progress: Path
     notice: Path
@@ -71,6 +72,7 @@ def torch_variables(task: TrainTask) -> dict[str, str]:
 def _headrace_variables(config: NodeConfig, task: TrainTask, places: Places) -> dict[str, str]:
     return {
         "HEADRACE_DATA": places.data,
+        "HEADRACE_INDEX": str(places.index),
         "HEADRACE_RESULTS": str(places.results),
         "HEADRACE_PROGRESS": str(places.progress),
         "HEADRACE_NOTICE": str(places.notice),

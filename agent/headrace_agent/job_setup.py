@@ -9,12 +9,16 @@ from pathlib import Path
 
 from headrace_agent.code_folder import CodeUnusable, fetch_code
 from headrace_agent.config import NodeConfig, TrainTask
+from headrace_agent.data_index import write_index
 from headrace_agent.data_tree import DataUnusable, dataset_folders, merge
+from headrace_agent.fields import ConfigError
 from headrace_agent.job_environment import Places, job_environment
 from headrace_agent.job_log import JobLog
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
 from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
+from headrace_agent.s3 import S3_ERRORS
+from headrace_agent.text import first_line
 from headrace_agent.work import Work
 
 SETUP_ERRORS = (CodeUnusable, DataUnusable, RequirementsFailed)
@@ -27,6 +31,7 @@ class JobFolders:
     work: Path
     results: Path
     progress: Path
+    index: Path
     notice: Path
     log: Path
     environment: Path
@@ -40,6 +45,7 @@ def folders_of(node: Node, config: NodeConfig) -> JobFolders:
         work=base / "work",
         results=base / "results",
         progress=base / "progress.jsonl",
+        index=base / "index.jsonl",
         notice=base / "notice.jsonl",
         log=node.folder / "log" / "train.log",
         environment=base / "venv",
@@ -60,14 +66,23 @@ def prepare(work: Work, task: TrainTask, folders: JobFolders, log: JobLog, mark:
     if task.code:
         fetch_code(task.code, folders.work)
     data = _data(work.node, work.task.config, task)
-    places = Places(data, folders.results, folders.progress, folders.notice, own_bin(), None)
+    _index(work.node, task, folders.index)
+    given = (folders.results, folders.progress, folders.notice)
+    places = Places(data, folders.index, *given, own_bin(), None)
     environment = job_environment(os.environ, work.task.config, task, places, mark)
     if not task.requirements:
         return environment
     installer = Installer(folders.work, environment, log, work.stop)
     venv_bin = installer.install(task.requirements, folders.environment)
-    places = Places(data, folders.results, folders.progress, folders.notice, venv_bin, folders.environment)
+    places = Places(data, folders.index, *given, venv_bin, folders.environment)
     return job_environment(os.environ, work.task.config, task, places, mark)
+
+
+def _index(node: Node, task: TrainTask, target: Path) -> None:
+    try:
+        write_index(node, task.index_parts, target)
+    except (ConfigError, *S3_ERRORS) as error:
+        raise DataUnusable(f"the index of the data set cannot be read: {first_line(error)}") from error
 
 
 def _data(node: Node, config: NodeConfig, task: TrainTask) -> str:

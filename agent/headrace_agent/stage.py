@@ -13,6 +13,7 @@ import obstore
 from headrace_agent.config import NodeConfig, StageTask
 from headrace_agent.configure import seal
 from headrace_agent.copier import Copier
+from headrace_agent.data_index import bundled
 from headrace_agent.dataset import DatasetFile, parse_part
 from headrace_agent.durability import sync_file_system
 from headrace_agent.fields import ConfigError
@@ -115,10 +116,18 @@ class _Staging:
                 f"config.json announces {self.task.files} files of {self.task.bytes} bytes, and the parts it names "
                 f"hold {files} files of {total_bytes} bytes"
             )
+        self._write_index()
         self.state.forget_spans()
         self._clean_up()
         seal(self.work.node, self.work.task.config, LOG.info)
         return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
+
+    def _write_index(self) -> None:
+        """Write what is staged here, so that no job has to list S3 or walk the volumes to know its data."""
+        if self.task.index:
+            node = self.work.node
+            lines = (line.encode() for line in self.state.index_lines())
+            obstore.put(open_bucket(node.run_bucket), node.prefix + self.task.index, bundled(lines), max_concurrency=1)
 
     @property
     def _report_seconds(self) -> float:

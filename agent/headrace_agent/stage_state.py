@@ -5,15 +5,15 @@ from __future__ import annotations
 import hashlib
 import sqlite3
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import NamedTuple
 
-from headrace_agent.dataset import DatasetFile, digest_line
+from headrace_agent.dataset import DatasetFile, digest_line, index_line
 
 SCHEMA = """
 CREATE TABLE IF NOT EXISTS staged
-(path TEXT PRIMARY KEY, bytes INTEGER, etag TEXT, version TEXT, task TEXT) WITHOUT ROWID;
+(path TEXT PRIMARY KEY, bytes INTEGER, etag TEXT, version TEXT, source TEXT, task TEXT) WITHOUT ROWID;
 CREATE TABLE IF NOT EXISTS spans (part TEXT, start INTEGER, PRIMARY KEY (part, start)) WITHOUT ROWID;
 """
 
@@ -80,10 +80,10 @@ class StageState:
 
     def record(self, files: Iterable[StagedFile], spans: Iterable[StagedSpan] = ()) -> None:
         """Remember files as staged for this task, and spans."""
-        rows = [(one.path, one.bytes, one.etag, version, self._task_id) for one, version in files]
+        rows = [(one.path, one.bytes, one.etag, version, str(one.source), self._task_id) for one, version in files]
         with self._lock:
             self._database.execute("BEGIN")
-            self._database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?, ?)", rows)
+            self._database.executemany("INSERT OR REPLACE INTO staged VALUES (?, ?, ?, ?, ?, ?)", rows)
             self._database.executemany("INSERT OR REPLACE INTO spans VALUES (?, ?)", spans)
             self._database.execute("COMMIT")
 
@@ -102,6 +102,12 @@ class StageState:
             digest.update((("\n" if files else "") + digest_line(path, size_bytes, etag)).encode())
             files, total_bytes = files + 1, total_bytes + size_bytes
         return files, total_bytes, digest.hexdigest()
+
+    def index_lines(self) -> Iterator[str]:
+        """Yield a JSON line for each file that this task staged, by path."""
+        query = "SELECT path, bytes, etag, version, source FROM staged WHERE task = ? ORDER BY path"
+        for path, size_bytes, etag, version, source in self._database.execute(query, (self._task_id,)):
+            yield index_line(path, size_bytes, etag, version, source)
 
     def close(self) -> None:
         """Close the file."""

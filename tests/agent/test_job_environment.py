@@ -21,7 +21,13 @@ AGENTS = {
     "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",
 }
 PLACES = Places(
-    "/n/data", Path("/n/results"), Path("/n/progress.jsonl"), Path("/n/notice.jsonl"), Path("/venv/bin"), None
+    "/n/data",
+    Path("/n/index.jsonl"),
+    Path("/n/results"),
+    Path("/n/progress.jsonl"),
+    Path("/n/notice.jsonl"),
+    Path("/venv/bin"),
+    None,
 )
 
 
@@ -35,6 +41,7 @@ def test_headrace_variables_say_where_and_who() -> None:
     seen = environment(node_rank=1, node_count=4)
     assert {name: value for name, value in seen.items() if name.startswith("HEADRACE_")} == {
         "HEADRACE_DATA": "/n/data",
+        "HEADRACE_INDEX": "/n/index.jsonl",
         "HEADRACE_RESULTS": "/n/results",
         "HEADRACE_PROGRESS": "/n/progress.jsonl",
         "HEADRACE_NOTICE": "/n/notice.jsonl",
@@ -85,6 +92,6 @@ def test_a_rendezvous_address_may_name_its_port() -> None:
 
 
 def test_a_virtual_environment_is_named() -> None:
-    places = Places("/n/data", Path("/r"), Path("/p"), Path("/q"), Path("/n/venv/bin"), Path("/n/venv"))
+    places = Places("/n/data", Path("/i"), Path("/r"), Path("/p"), Path("/q"), Path("/n/venv/bin"), Path("/n/venv"))
     assert environment(places)["VIRTUAL_ENV"] == "/n/venv"
     assert "VIRTUAL_ENV" not in environment()

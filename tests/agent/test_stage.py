@@ -8,14 +8,16 @@ import threading
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from headrace_agent import copier, download, fetch, large_file
+from headrace_agent.data_index import write_index
 from headrace_agent.http_connection import Connection
 from headrace_agent.stage import TEMPORARY_FOLDER, run_stage, target_volume
 from headrace_agent.work import Work
 from tests.agent.surroundings import DATASET_BUCKET, PREFIX, RUN_BUCKET, S3, config, digest_of, stage_part, volume
-from tests.agent.works import Said, work_for
+from tests.agent.works import Said, process_node, work_for
 
 MIB = 1024 * 1024
 
@@ -218,3 +220,20 @@ def test_the_volume_hydrated_here_is_filled_else_the_first_of_the_data_set() -> 
     elsewhere, here = volume("a", hydrated_here=False), volume("b")
     assert chosen(elsewhere, here) == "b"
     assert chosen(volume("s", kind="scratch"), elsewhere) == "a"
+
+
+def test_what_is_staged_is_listed_in_an_index_with_the_versions_that_were_read(tmp_path: Path, s3: S3) -> None:
+    client = boto3.client("s3", endpoint_url=s3.url)
+    client.put_bucket_versioning(Bucket=DATASET_BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    staged(tmp_path, stage_part(s3, {"b/é": b"bb", "a": b"a"}, index="staging/compute-0/index.jsonl"))
+    lines = s3.get(RUN_BUCKET, f"{PREFIX}staging/compute-0/index.jsonl").decode().splitlines()
+    listed = [json.loads(line) for line in lines]
+    assert [(one["path"], one["bytes"], one["source"]) for one in listed] == [
+        ("a", 1, f"s3://{DATASET_BUCKET}/in/a"),
+        ("b/é", 2, f"s3://{DATASET_BUCKET}/in/b/é"),
+    ]
+    assert all(len(one["etag"]) == 32 and len(one["version"]) > 8 for one in listed)
+    write_index(process_node(tmp_path), ["staging/compute-0/index.jsonl", "stage/part-00000.json"], tmp_path / "index")
+    again = [json.loads(line) for line in (tmp_path / "index").read_text().splitlines()]
+    assert again[:2] == listed
+    assert sorted(again[2:], key=lambda one: str(one["path"])) == [one | {"version": ""} for one in listed]
