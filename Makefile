@@ -22,7 +22,8 @@ soak: $(DEV)/ready ## simulate SEEDS runs under random faults, and every single 
 	$(DEV)/bin/python -m tests.simulation.single --all
 	HEADRACE_SEEDS=$(SEEDS) $(DEV)/bin/pytest --numprocesses 2 --dist loadscope tests/simulation/test_seeds.py
 
-chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTATIONS broken job files
+chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, 100 agents at failpoints, and read MUTATIONS broken job files
+	$(DEV)/bin/python -m tests.chaos.agent_kills --runs 100
 	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
 	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
 
