@@ -25,6 +25,7 @@ class Places:
     progress: Path
     notice: Path
     first_on_path: Path
+    resume: Path | None
     virtual_environment: Path | None
 
 
@@ -81,4 +82,5 @@ def _headrace_variables(config: NodeConfig, task: TrainTask, places: Places) -> 
         "HEADRACE_NODE_RANK": str(task.node_rank),
         "HEADRACE_NODE_COUNT": str(task.node_count),
         "HEADRACE_ATTEMPT": str(config.attempt),
+        **({"HEADRACE_RESUME": str(places.resume)} if places.resume else {}),
     }

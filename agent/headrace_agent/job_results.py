@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace_agent.bounded import OutOfTime, within
+from headrace_agent.checkpoints import Checkpoint, newest_saved, publish
 from headrace_agent.config import TrainTask
 from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
@@ -20,6 +22,7 @@ from headrace_agent.snapshots import Snapshots
 from headrace_agent.text import first_line, short
 from headrace_agent.work import Work
 
+LOG = logging.getLogger(__name__)
 LOOK_SECONDS, LONGEST_LOOK_SECONDS = 1.0, 60.0
 IDLE_SHARE = 0.004
 """How much of a core may be spent on looking for new results while there are none."""
@@ -31,6 +34,11 @@ NAMED_MAX = 5
 def folder_prefix(prefix: str) -> str:
     """Return the prefix as that of a folder: without a slash at its end, keys would also begin like its neighbours."""
     return prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
+
+
+def checkpoint_key(run_prefix: str, node_rank: int) -> str:
+    """Return the key of what says which checkpoint of a rank is the newest, whatever machine the rank is on."""
+    return f"{run_prefix}checkpoints/rank-{node_rank}.json"
 
 
 @dataclass(frozen=True)
@@ -64,6 +72,9 @@ class JobResults:
             run_prefix=node.prefix,
             folder=f"results/{node.node_id}/",
         )
+        self._root = root
+        self._checkpoint_key = checkpoint_key(node.prefix, task.node_rank)
+        self._published: tuple[Checkpoint, ...] = ()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -96,6 +107,8 @@ class JobResults:
         while not self._ended.wait(pause_seconds):
             began = time.thread_time()
             is_unsaved = self._saver.save_settled(writers, time.monotonic(), self._ended)
+            if is_unsaved:
+                self._try_to_publish()
             looked_seconds = 0.0 if is_unsaved else time.thread_time() - began
             pause_seconds = min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, looked_seconds / IDLE_SHARE))
 
@@ -104,11 +117,24 @@ class JobResults:
         if self._thread:
             self._thread.join()
         failures = self._saver.save_all(until)
+        self._try_to_publish()
         if not failures:
             return None
         named = [f"{path} ({reason})" for path, reason in list(failures.items())[:NAMED_MAX]]
         others = f" and {len(failures) - NAMED_MAX} more" if len(failures) > NAMED_MAX else ""
         return short(f"{len(failures)} results are not saved: {', '.join(named)}{others}")
+
+    def _try_to_publish(self) -> None:
+        """Tell where the newest complete checkpoints are, once they are saved; a later look makes good what fails."""
+        newest = newest_saved(self._root, self._journal)
+        if newest == self._published:
+            return
+        try:
+            publish(self._run_store, self._checkpoint_key, self._head.bucket, newest)
+        except S3_ERRORS as error:
+            LOG.warning("the newest checkpoints could not be published: %s", first_line(error))
+        else:
+            self._published = newest
 
     def _write_manifest(self) -> str:
         return write_manifest(self._run_store, self._head, self._journal, self._saver.skipped)

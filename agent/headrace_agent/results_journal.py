@@ -59,9 +59,10 @@ class ResultsJournal:
         row = self._database.execute("SELECT count(*), coalesce(sum(bytes), 0) FROM saved").fetchone()
         return int(row[0]), int(row[1])
 
-    def files(self) -> Iterator[SavedFile]:
-        """Yield all saved files by path."""
-        for row in self._database.execute("SELECT * FROM saved ORDER BY path"):
+    def files(self, below: str = "") -> Iterator[SavedFile]:
+        """Yield all saved files by path, or those whose paths begin so."""
+        query = "SELECT * FROM saved WHERE path >= ?1 AND substr(path, 1, length(?1)) = ?1 ORDER BY path"
+        for row in self._database.execute(query, (below,)):
             yield SavedFile(*row)
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
