@@ -112,7 +112,7 @@ class Connection:
         opened = socket.create_connection((host, address.port or PORTS[address.scheme]), CONNECT_SECONDS)
         opened.settimeout(SILENCE_SECONDS)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = _tls().wrap_socket(opened, server_hostname=host) if address.scheme == "https" else opened
+        self._socket = tls().wrap_socket(opened, server_hostname=host) if address.scheme == "https" else opened
         self._place = (address.scheme, address.netloc)
 
     def _exchange(self, request: bytes) -> Answer:
@@ -159,6 +159,6 @@ def _parsed(head: bytes) -> Answer:
 
 
 @cache
-def _tls() -> ssl.SSLContext:
+def tls() -> ssl.SSLContext:
     """Return the TLS settings, with the system's certificates."""
     return ssl.create_default_context()

@@ -26,7 +26,7 @@ LOG = logging.getLogger(__name__)
 SETTLED_SECONDS = 2.0
 FIRST_WAIT_SECONDS = 0.2
 LONGEST_WAIT_SECONDS = 10.0
-SMALL_BYTES = PART_BYTES // 4
+SMALL_BYTES = PART_BYTES // 8
 SMALL_AT_ONCE = 4
 """Small files wait for S3 rather than for the line; together they hold no more memory than one part of a large one."""
 

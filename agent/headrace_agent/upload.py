@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import obstore
 
 from headrace_agent.etags import looks_like_md5, md5_of
+from headrace_agent.multipart import upload_in_parts
 from headrace_agent.result_files import FileState, state_of
 from headrace_agent.results_journal import SavedFile
 from headrace_agent.s3 import plain_etag
@@ -18,12 +19,9 @@ from headrace_agent.snapshots import Snapshots
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-PART_BYTES = 5 * 1024 * 1024
+PART_BYTES = 8 * 1024 * 1024
 PARTS_MAX = 9_000
 """S3 takes 10,000 parts of an object; larger parts are used before that."""
-
-PARTS_AT_ONCE = 1
-"""Little memory matters more here than speed: a job's memory is the job's."""
 
 READ_BYTES = 256 * 1024
 
@@ -86,20 +84,19 @@ def save(store: S3Store, root: Path, file: FileState, key: str, snapshots: Snaps
         if snapshot.is_frozen:
             _check_unchanged(root, file)
         digests = digests_of(snapshot.path, part_bytes)
-        put = obstore.put(
-            store,
-            key,
-            snapshot.path,
-            use_multipart=file.bytes > part_bytes,
-            chunk_size=part_bytes,
-            max_concurrency=PARTS_AT_ONCE,
-        )
+        etag = _put(store, key, snapshot.path, file.bytes, part_bytes)
         if not snapshot.is_frozen:
             _check_unchanged(root, file)
-        etag = plain_etag(put["e_tag"])
         if etag != digests.etag:
             etag = _verify(store, key, file, snapshot.path, digests)
     return SavedFile(file.path, key, file.bytes, file.mtime_ns, digests.sha256, etag)
+
+
+def _put(store: S3Store, key: str, path: Path, size_bytes: int, part_bytes: int) -> str:
+    with path.open("rb", buffering=0) as file:
+        if size_bytes > part_bytes:
+            return upload_in_parts(store, key, file.fileno(), size_bytes, part_bytes)
+        return plain_etag(obstore.put(store, key, file.read(part_bytes), use_multipart=False)["e_tag"])
 
 
 def _check_unchanged(root: Path, file: FileState) -> None:
