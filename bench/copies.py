@@ -83,6 +83,12 @@ def command(tool: str, port: int, bucket: str, prefix: str, folder: Path) -> lis
     return [sys.executable, "-m", "bench.copies", tool, bucket, prefix, str(folder)]
 
 
-if __name__ == "__main__":
-    os.umask(0o022)
+def main() -> None:
+    """Copy, then end at once: the interpreter's own end aborts now and then while obstore's threads still run."""
     TOOLS[sys.argv[1]](sys.argv[2], sys.argv[3], Path(sys.argv[4]))
+    sys.stdout.flush()
+    os._exit(0)
+
+
+if __name__ == "__main__":
+    main()

@@ -5,7 +5,6 @@ from __future__ import annotations
 import threading
 from collections import deque
 from collections.abc import Callable, Iterator
-from math import inf
 from pathlib import Path
 from typing import NamedTuple, TypeVar
 
@@ -21,7 +20,7 @@ from headrace_agent.stage_tally import StageTally
 JOIN_SECONDS = 30.0
 FIRST_STREAMS = 16
 NEAR_SECONDS = 0.002
-"""An endpoint that begins to answer this fast is kept busy by the first streams alone, which cost least."""
+"""Bodies that come in less time than this are taken to need it."""
 
 
 T = TypeVar("T")
@@ -84,9 +83,13 @@ class Copier:
         return True
 
     def _streams_wanted(self) -> int:
-        """Return how many streams keep the line full: the more, the longer an answer takes to begin (Little's law)."""
-        answer_seconds = min(one.fastest_answer_seconds for one in self._connections)
-        return min(self._streams, int(FIRST_STREAMS * answer_seconds / NEAR_SECONDS)) if answer_seconds < inf else 0
+        """Return how many streams keep the line full: the more, the longer they wait between two bodies."""
+        bodies = sum(one.bodies for one in self._connections)
+        if not bodies:
+            return 0
+        body_seconds = sum(one.body_seconds for one in self._connections) / bodies
+        waiting_seconds = min(one.fastest_answer_seconds for one in self._connections)
+        return min(self._streams, int(FIRST_STREAMS * (1 + waiting_seconds / max(body_seconds, NEAR_SECONDS))))
 
     def _add_streams(self, count: int) -> None:
         for _ in range(count):

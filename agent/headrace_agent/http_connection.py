@@ -42,6 +42,7 @@ class Connection:
 
     def __init__(self) -> None:
         self.fastest_answer_seconds = math.inf
+        self.bodies, self.body_seconds = 0, 0.0
         self._socket: socket.socket | None = None
         self._place = ("", "")
         self._buffer = bytearray(BUFFER_BYTES)
@@ -72,6 +73,7 @@ class Connection:
         An answer whose body is not read to its end costs the connection.
         """
         left = length_of(answer)
+        began_at = time.monotonic()
         while left:
             self._fill(min(BUFFER_BYTES, self._begin + left))
             piece = self._view[self._begin : min(self._end, self._begin + left)]
@@ -80,6 +82,7 @@ class Connection:
             yield piece
             if self._begin == BUFFER_BYTES:
                 self._begin = self._end = 0
+        self.bodies, self.body_seconds = self.bodies + 1, self.body_seconds + time.monotonic() - began_at
         self._is_between_answers = self._begin == self._end and answer.headers.get("connection", "") != "close"
 
     def start_of_body(self, answer: Answer) -> bytes:

@@ -172,13 +172,17 @@ def test_a_copy_that_is_told_to_stop_waits_for_no_answer(odd: OddS3, tmp_path: P
     assert not (tmp_path / "k").exists()
 
 
-@pytest.mark.parametrize(("answer_seconds", "streams"), [(0.0005, 4), (0.004, 32), (0.06, 480), (5.0, 1000)])
-def test_the_longer_an_answer_takes_the_more_streams_there_are(
-    odd: OddS3, tmp_path: Path, answer_seconds: float, streams: int
+@pytest.mark.parametrize(
+    ("answer_seconds", "body_seconds", "streams"),
+    [(0.001, 0.0002, 24), (0.06, 0.001, 496), (0.06, 0.06, 32), (0.005, 0.5, 16), (9.0, 0.001, 1000)],
+)
+def test_the_longer_streams_wait_between_two_bodies_the_more_there_are(
+    odd: OddS3, tmp_path: Path, answer_seconds: float, body_seconds: float, streams: int
 ) -> None:
     copying, _ = copying_of(odd, tmp_path)
     copying._streams = 1000
     copying._connections = [http_connection.Connection()]
     assert copying._streams_wanted() == 0
-    copying._connections[0].fastest_answer_seconds = answer_seconds
+    one = copying._connections[0]
+    one.fastest_answer_seconds, one.bodies, one.body_seconds = answer_seconds, 4, 4 * body_seconds
     assert copying._streams_wanted() == streams
