@@ -32,7 +32,7 @@ FAILPOINTS = (
     Failpoint("the outcome of staging is decided", "stage", "spool.Spool.decide", "after", 1),
     Failpoint("a result is about to be read", "train", "upload.digests_of", "before", 20),
     Failpoint("a result is about to be uploaded", "train", "upload.digests_of", "after", 20),
-    Failpoint("a result is uploaded and not proven", "train", "upload._check_unchanged", "before", 20),
+    Failpoint("a result is uploaded and not proven", "train", "upload._check_unchanged", "before", 12),
     Failpoint("a result is proven and not written down", "train", "results.save", "after", 20),
     Failpoint("old results are forgotten", "train", "results_journal.ResultsJournal.forget", "after", 4),
     Failpoint("results are about to be written down", "train", "results_journal.ResultsJournal.record", "before", 4),
