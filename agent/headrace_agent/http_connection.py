@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import socket
 import ssl
+import struct
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
@@ -48,6 +49,7 @@ class Connection:
         self._buffer = bytearray(BUFFER_BYTES)
         self._view = memoryview(self._buffer)
         self._begin = self._end = 0
+        self._whole = 0
         self._is_between_answers = False
         self._is_aborted = False
 
@@ -75,7 +77,7 @@ class Connection:
         left = length_of(answer)
         began_at = time.monotonic()
         while left:
-            self._fill(min(BUFFER_BYTES, self._begin + left))
+            self._fill(min(BUFFER_BYTES, self._begin + left), self._whole)
             piece = self._view[self._begin : min(self._end, self._begin + left)]
             left -= len(piece)
             self._begin += len(piece)
@@ -113,9 +115,13 @@ class Connection:
             raise ConnectionAbortedError("told to stop")
         host = address.hostname or ""
         opened = socket.create_connection((host, address.port or PORTS[address.scheme]), CONNECT_SECONDS)
-        opened.settimeout(SILENCE_SECONDS)
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-        self._socket = tls().wrap_socket(opened, server_hostname=host) if address.scheme == "https" else opened
+        if address.scheme == "https":
+            opened.settimeout(SILENCE_SECONDS)
+            self._socket, self._whole = tls().wrap_socket(opened, server_hostname=host), 0
+        else:
+            _bound_silence(opened)
+            self._socket, self._whole = opened, socket.MSG_WAITALL
         self._place = (address.scheme, address.netloc)
 
     def _exchange(self, request: bytes) -> Answer:
@@ -131,17 +137,29 @@ class Connection:
         self._begin = head_end + len(HEAD_END)
         return _parsed(bytes(self._view[:head_end]))
 
-    def _fill(self, wanted: int) -> None:
-        """Read until the buffer is filled up to `wanted`."""
+    def _fill(self, wanted: int, flags: int = 0) -> None:
+        """Read until the buffer is filled up to `wanted`; MSG_WAITALL lets the kernel wait, once, for all of it."""
         if wanted > BUFFER_BYTES:
             raise BadAnswer("the head of an answer did not end")
         while self._end < wanted:
             if self._socket is None:
                 raise ConnectionResetError("the connection was closed")
-            came = self._socket.recv_into(self._view[self._end :])
+            end = wanted if flags else BUFFER_BYTES
+            try:
+                came = self._socket.recv_into(self._view[self._end : end], 0, flags)
+            except BlockingIOError:
+                raise TimeoutError(f"no bytes came for {SILENCE_SECONDS:g} seconds") from None
             if not came:
                 raise ConnectionResetError("the server closed the connection within an answer")
             self._end += came
+
+
+def _bound_silence(opened: socket.socket) -> None:
+    """Let no call wait longer than that; the kernel does so without a poll before each read, see socket(7)."""
+    opened.settimeout(None)
+    limit = struct.pack("@ll", int(SILENCE_SECONDS), int(SILENCE_SECONDS % 1 * 1_000_000))
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVTIMEO, limit)
+    opened.setsockopt(socket.SOL_SOCKET, socket.SO_SNDTIMEO, limit)
 
 
 def length_of(answer: Answer) -> int:
