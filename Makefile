@@ -24,12 +24,16 @@ soak: $(DEV)/ready ## simulate SEEDS runs under random faults, and every single 
 	$(DEV)/bin/python -m tests.simulation.single --all
 	HEADRACE_SEEDS=$(SEEDS) $(DEV)/bin/pytest --numprocesses 2 --dist loadscope tests/simulation/test_seeds.py
 
-chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, and read MUTATIONS broken job files
+chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, 100 agents at failpoints, and read MUTATIONS broken job files
+	$(DEV)/bin/python -m tests.chaos.agent_kills --runs 100
 	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
 	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
 
-bench: $(DEV)/ready ## measure planning, and what lies between the end of a job and the release of its machines
+bench: $(DEV)/bench-ready ## measure planning, the copy against other tools (BENCH=options), and a job's end to its machines' release
 	$(DEV)/bin/python bench/plan.py
+	$(DEV)/bin/python -m bench.staging $(BENCH)
+	$(DEV)/bin/python -m bench.inspect_dataset
+	$(DEV)/bin/python -m bench.agent_memory
 	$(DEV)/bin/python bench/release.py
 
 mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)
@@ -68,6 +72,10 @@ $(RUN)/ready: .ci/venv .ci/run.lock pyproject.toml
 
 $(DEV)/ready: .ci/venv .ci/dev.lock pyproject.toml
 	@.ci/venv $(DEV) .ci/dev.lock
+	@touch $@
+
+$(DEV)/bench-ready: $(DEV)/ready
+	$(DEV)/bin/pip install --quiet --disable-pip-version-check --group bench
 	@touch $@
 
 .ci/node_modules/ready: .ci/package-lock.json

@@ -56,6 +56,7 @@ class StageTask:
     files: int
     bytes: int
     progress_seconds: float
+    index: str | None = None
 
 
 @dataclass(frozen=True)
@@ -72,6 +73,7 @@ class TrainTask:
     accelerators: int
     data_inputs: tuple[str, ...]
     direct_sources: tuple[str, ...]
+    index_parts: tuple[str, ...]
     results_bucket: str
     results_prefix: str
     stop_grace_seconds: float
@@ -165,6 +167,7 @@ def _stage(fields: Fields) -> StageTask:
         files=fields.integer("files"),
         bytes=fields.integer("bytes"),
         progress_seconds=fields.number("progress_seconds"),
+        index=fields.text_or_none("index"),
     )
 
 
@@ -180,6 +183,7 @@ def _train(fields: Fields) -> TrainTask:
         accelerators=fields.integer("accelerators"),
         data_inputs=fields.texts("data_inputs"),
         direct_sources=fields.texts("direct_sources"),
+        index_parts=fields.texts("index_parts") if "index_parts" in fields.values else (),
         results_bucket=fields.text("results_bucket"),
         results_prefix=fields.text("results_prefix"),
         stop_grace_seconds=fields.number("stop_grace_seconds"),

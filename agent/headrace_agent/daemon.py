@@ -14,6 +14,7 @@ from datetime import UTC, datetime
 
 from headrace_agent import VERSION
 from headrace_agent.identity import await_identity
+from headrace_agent.interruption import Interruption
 from headrace_agent.lease import Lease
 from headrace_agent.lease_reader import LeaseReader
 from headrace_agent.lock import FolderLock
@@ -61,6 +62,7 @@ class Daemon:
         self._must_turn_off = False
         self._lease = Lease(node.deadline_at, node.idle_lease_seconds)
         self._serving = Serving()
+        self._interruption = Interruption(environ)
         self._worker: Worker | None = None
         self._next_heartbeat = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -87,6 +89,8 @@ class Daemon:
 
     def _live(self, outbox: Outbox, sender: Sender) -> None:
         LeaseReader(self._node, self._lease).start()
+        if not self._node.process_node:
+            self._interruption.start()
         identity = await_identity(self._node, self._is_over)
         if identity is None:
             return
@@ -121,6 +125,8 @@ class Daemon:
         return bool(self._reason)
 
     def _reason_to_leave(self) -> str:
+        if self._interruption.reason:
+            return self._interruption.reason
         is_working = self._worker is not None and self._worker.activity != "idle"
         return self._lease.reason_to_leave(self._now(), is_working=is_working, is_serving=self._is_serving)
 

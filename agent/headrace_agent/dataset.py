@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import dataclass
 
@@ -27,6 +28,12 @@ def parse_part(text: str | bytes, where: str) -> Iterator[DatasetFile]:
         except ValueError as error:
             raise ConfigError(f"{fields.where}: {error}") from error
         yield DatasetFile(source, fields.text("path"), fields.integer("bytes"), fields.text("etag"))
+
+
+def index_line(path: str, size_bytes: int, etag: str, version: str, source: str) -> str:
+    """Return the line of the index that says what a file is; `version` is empty where the bucket keeps none."""
+    described = {"path": path, "bytes": size_bytes, "etag": etag, "version": version, "source": source}
+    return json.dumps(described, ensure_ascii=False) + "\n"
 
 
 def digest_line(path: str, size_bytes: int, etag: str) -> str:

@@ -1,49 +1,48 @@
-"""Reads one object's bytes into an open file, in ranges when it is large, holding little of it in memory."""
+"""Reads one object, or one range of it, into an open file, and refuses what is not the object that was listed."""
 
 from __future__ import annotations
 
-import asyncio
 import hashlib
 import os
-from typing import TYPE_CHECKING, NamedTuple, Protocol
+import re
+from datetime import timedelta
+from typing import TYPE_CHECKING, NamedTuple
+from urllib.parse import urlsplit
 
 import obstore
-from obstore.exceptions import GenericError
 
-from headrace_agent.etags import looks_like_md5
+from headrace_agent.etags import is_encrypted_by_key_service, looks_like_md5
+from headrace_agent.http_connection import Answer, BadAnswer, Connection, length_of
 from headrace_agent.s3 import plain_etag
 
 if TYPE_CHECKING:
-    from obstore import GetOptions, GetResult
     from obstore.store import S3Store
 
-RANGED_ABOVE_BYTES = 32 * 1024 * 1024
-RANGE_BYTES = 8 * 1024 * 1024
-PIECE_BYTES = 1024 * 1024
-"""How much of a body is held in memory per request under way."""
+OK, PARTIAL = 200, 206
+DENIED, ABSENT, CHANGED, UNSATISFIABLE = (401, 403), 404, 412, 416
+BUSY = (429, 503)
+SIGNED_FOR = timedelta(hours=1)
+"""S3 looks at this when a request begins; how long the answer takes does not matter."""
 
-IN_THREAD_ABOVE_BYTES = 256 * 1024
-SILENCE_SECONDS = 90.0
-"""How long an answer, or the next piece of one, may take; the whole of a large object may take much longer."""
-
-NO_RANGES = "non-partial response when range requested"
-"""What obstore says of a 200 where S3 answers 206, for example by `rclone serve s3` 1.75."""
+ERROR_CODE = re.compile(rb"<Code>([A-Za-z]{1,64})</Code>")
+HEADER_SAFE = re.compile(r"^[!#-~]+$")
+TOTAL_BYTES = re.compile(r"^bytes \d+-\d+/(\d+)$")
 
 
 class Unlike(Exception):
-    """The bytes read are not the object's; reading again may help."""
+    """The bytes read are not the object's, or the endpoint failed; reading again may help."""
 
 
-class ObjectChanged(Exception):
-    """The object is not the one that was listed; reading again cannot help."""
+class Busy(Exception):
+    """The endpoint asks to be asked less often (503 Slow Down, 429)."""
+
+
+class ObjectUnreadable(Exception):
+    """The object is not the one that was listed, or may not be read; reading again cannot help."""
 
 
 class RangesRefused(Exception):
     """The endpoint does not answer parts of an object as S3 does; it may still answer whole ones."""
-
-
-class _Digest(Protocol):
-    def update(self, data: bytes, /) -> None: ...
 
 
 class Source(NamedTuple):
@@ -55,79 +54,105 @@ class Source(NamedTuple):
     etag: str
 
 
-async def download(source: Source, descriptor: int, places: asyncio.Semaphore, *, in_ranges: bool) -> str | None:
-    """Write the object's bytes to the descriptor, each request in one of the places.
+class Span(NamedTuple):
+    """A range of an object: from `start` up to, not including, `end`."""
 
-    Return their MD5 in hexadecimal where the ETag claims to be one, but None for an object read out of order. Raises
-    Unlike, ObjectChanged, RangesRefused, and what obstore raises.
+    start: int
+    end: int
+
+
+class Received(NamedTuple):
+    """What an answer said besides its bytes; `version` is empty where the bucket keeps none.
+
+    `has_md5_etag` tells whether the ETag is the MD5 of the whole object; `md5` is that of the bytes that came then,
+    and None for a span.
     """
-    if not in_ranges or source.bytes <= RANGED_ABOVE_BYTES:
-        md5 = hashlib.md5(usedforsecurity=False) if looks_like_md5(source.etag) else None
-        async with places:
-            await _copy(source, descriptor, 0, source.bytes, md5)
-        return md5.hexdigest() if md5 else None
+
+    version: str
+    has_md5_etag: bool
+    md5: str | None
+
+
+def download(connection: Connection, source: Source, descriptor: int, span: Span | None = None) -> Received:
+    """Write the object, or a span of it, where it belongs in the file.
+
+    Raises Unlike, Busy, ObjectUnreadable, RangesRefused, OSError, and what obstore raises when it cannot sign.
+    """
+    answer = connection.get(urlsplit(obstore.sign(source.store, "GET", source.key, SIGNED_FOR)), _headers(source, span))
     try:
-        async with asyncio.TaskGroup() as group:
-            for start in range(0, source.bytes, RANGE_BYTES):
-                group.create_task(_copy_range(source, descriptor, start, places))
-    except ExceptionGroup as failures:
-        raise failures.exceptions[0] from None
-    return None
-
-
-async def _copy_range(source: Source, descriptor: int, start: int, places: asyncio.Semaphore) -> None:
-    async with places:
-        await _copy(source, descriptor, start, min(start + RANGE_BYTES, source.bytes), None)
-
-
-async def _copy(source: Source, descriptor: int, start: int, end: int, digest: _Digest | None) -> None:
-    answer = await _ask(source, start, end)
-    _check_listed(source, plain_etag(answer.meta["e_tag"]), answer.meta["size"])
-    pieces = aiter(answer.stream(PIECE_BYTES))
-    offset = start
-    while data := await asyncio.wait_for(anext(pieces, b""), SILENCE_SECONDS):
-        if offset + len(data) > end:
-            raise Unlike(f"more than the {end - start} bytes asked for came")
-        await _store(descriptor, bytes(data), offset, digest)
-        offset += len(data)
-    if offset != end:
-        raise Unlike(f"{offset - start} of {end - start} bytes came")
-
-
-async def _ask(source: Source, start: int, end: int) -> GetResult:
-    options: GetOptions = {} if (start, end) == (0, source.bytes) else {"range": (start, end)}
-    try:
-        return await asyncio.wait_for(obstore.get_async(source.store, source.key, options=options), SILENCE_SECONDS)
-    except GenericError as error:
-        if options and NO_RANGES in str(error):
-            raise RangesRefused(str(error)) from error
+        _check_status(source, answer, connection, is_range=span is not None)
+        _check_listed(source, answer, span)
+    except Exception:
+        connection.close()
         raise
+    has_md5_etag = looks_like_md5(source.etag) and not is_encrypted_by_key_service(answer.headers)
+    md5 = hashlib.md5(usedforsecurity=False) if has_md5_etag and span is None else None
+    offset = span.start if span else 0
+    for piece in connection.body(answer):
+        _write(descriptor, piece, offset)
+        if md5:
+            md5.update(piece)
+        offset += len(piece)
+    version = answer.headers.get("x-amz-version-id", "")
+    return Received("" if version == "null" else version, has_md5_etag, md5.hexdigest() if md5 else None)
 
 
-def _check_listed(source: Source, etag: str, size_bytes: int) -> None:
-    if source.etag and etag and etag != source.etag:
-        raise ObjectChanged(f"it changed since it was listed (ETag {source.etag}, now {etag})")
-    if size_bytes != source.bytes:
-        raise ObjectChanged(f"it changed since it was listed ({source.bytes} bytes, now {size_bytes})")
+def _headers(source: Source, span: Span | None) -> dict[str, str]:
+    """Ask for that very object, so that one that changed is refused before any of its bytes comes."""
+    headers = {"If-Match": f'"{source.etag}"'} if HEADER_SAFE.match(source.etag) else {}
+    return headers | ({"Range": f"bytes={span.start}-{span.end - 1}"} if span else {})
 
 
-async def _store(descriptor: int, data: bytes, offset: int, digest: _Digest | None) -> None:
-    if len(data) <= IN_THREAD_ABOVE_BYTES:
-        _write(descriptor, data, offset, digest)
+def _check_status(source: Source, answer: Answer, connection: Connection, *, is_range: bool) -> None:
+    status = answer.status
+    if status == OK and is_range:
+        raise RangesRefused("the endpoint answers a range with the whole object")
+    if status in (OK, PARTIAL):
         return
-    writing = asyncio.get_running_loop().run_in_executor(None, _write, descriptor, data, offset, digest)
-    try:
-        await asyncio.shield(writing)
-    except asyncio.CancelledError:
-        # The descriptor is closed next, and its number may be another file's before the thread is done with it.
-        await asyncio.wait([writing])
-        raise
+    code = ERROR_CODE.search(connection.start_of_body(answer))
+    said = f"{status} {code[1].decode()}" if code else str(status)
+    if status in BUSY:
+        raise Busy(f"the endpoint answered {said}")
+    if reason := _final_reason(source, status, said):
+        raise ObjectUnreadable(reason)
+    raise Unlike(f"the endpoint answered {said}")
 
 
-def _write(descriptor: int, data: bytes, offset: int, digest: _Digest | None) -> None:
-    view = memoryview(data)
-    while view:
-        written = os.pwrite(descriptor, view, offset)
-        view, offset = view[written:], offset + written
-    if digest:
-        digest.update(data)
+def _final_reason(source: Source, status: int, said: str) -> str | None:
+    if "InvalidObjectState" in said:
+        return "it is archived; restore it first"
+    if status in DENIED and "RequestTimeTooSkewed" not in said:
+        return f"this machine's role may not read it ({said})"
+    reasons = {
+        ABSENT: "it is no longer there",
+        CHANGED: f"it changed since it was listed (its ETag is not {source.etag} any more: {said})",
+        UNSATISFIABLE: f"it changed since it was listed (it has less than {source.bytes} bytes now: {said})",
+    }
+    return reasons.get(status)
+
+
+def _check_listed(source: Source, answer: Answer, span: Span | None) -> None:
+    etag = plain_etag(answer.headers.get("etag"))
+    if source.etag and etag and etag != source.etag:
+        raise ObjectUnreadable(f"it changed since it was listed (ETag {source.etag}, now {etag})")
+    size_bytes = _object_bytes(answer)
+    if size_bytes != source.bytes:
+        raise ObjectUnreadable(f"it changed since it was listed ({source.bytes} bytes, now {size_bytes})")
+    asked = span.end - span.start if span else source.bytes
+    if length_of(answer) != asked:
+        raise Unlike(f"{length_of(answer)} bytes are announced, and {asked} were asked for")
+
+
+def _object_bytes(answer: Answer) -> int:
+    if answer.status == OK:
+        return length_of(answer)
+    total = TOTAL_BYTES.match(answer.headers.get("content-range", ""))
+    if total is None:
+        raise BadAnswer("a part of an object came without its place in the whole (Content-Range)")
+    return int(total[1])
+
+
+def _write(descriptor: int, piece: memoryview, offset: int) -> None:
+    while piece:
+        written = os.pwrite(descriptor, piece, offset)
+        piece, offset = piece[written:], offset + written

@@ -2,116 +2,132 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import logging
 import os
 import random
 import secrets
+import threading
+import time
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING
-
-from obstore.exceptions import PermissionDeniedError, UnauthenticatedError
+from typing import TYPE_CHECKING, TypeVar
 
 from headrace_agent.dataset import DatasetFile
-from headrace_agent.download import ObjectChanged, RangesRefused, Source, Unlike, download
-from headrace_agent.etags import is_encrypted_by_key_service, looks_like_md5, md5_of
-from headrace_agent.s3 import S3_ERRORS, check_key, open_bucket, plain_etag
+from headrace_agent.download import Busy, ObjectUnreadable, Received, Source, Span, Unlike, download
+from headrace_agent.http_connection import Connection
+from headrace_agent.pace import Pace
+from headrace_agent.s3 import S3_ERRORS, S3Address, check_key, open_bucket, plain_etag
 from headrace_agent.text import first_line
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
 
-LOG = logging.getLogger(__name__)
 FILE_MODE = 0o444
-ATTEMPTS = 6
+ATTEMPTS = 10
 FIRST_WAIT_SECONDS = 0.2
+LONGEST_WAIT_SECONDS = 20.0
+BUSY_SECONDS = 900.0
+"""How long one object is asked for while S3 says that it is busy: it divides a busy prefix within minutes."""
 DISK_FULL = frozenset({errno.ENOSPC, errno.EDQUOT})
 FULL = "this machine's volume is full; ask for more storage"
-ARCHIVED = "InvalidObjectState"
-"""What S3 calls the refusal to read an object whose class must be restored first; its status is 403, too."""
-WHOLE_OBJECT_SECONDS = 6 * 3600.0
-"""For one request; silence within it is bounded where its pieces are read."""
+
+T = TypeVar("T")
 
 
 class FetchFailed(Exception):
     """An object cannot become its file; the text says why."""
 
 
-class Fetcher:
-    """Copies objects, at most `streams` requests at a time; lives in one event loop."""
+class Stopped(Exception):
+    """The copy was told to stop."""
 
-    def __init__(
-        self,
-        temporary: Path,
-        streams: int = 16,
-    ) -> None:
+
+class Fetcher:
+    """Copies objects; shared by all streams, each of which brings its own connection."""
+
+    def __init__(self, temporary: Path, streams: int, stop: threading.Event) -> None:
         self._temporary = temporary
-        self._places = asyncio.Semaphore(streams)
-        self._in_ranges = True
+        self._pace = Pace(streams)
+        self._stop = stop
         self._chance = random.Random()  # noqa: S311 - spreads retries, hides nothing
         self._stores: dict[str, S3Store] = {}
 
-    async def fetch(self, wanted: DatasetFile, target: Path) -> None:
-        """Make `target` hold exactly the object's bytes. Raises FetchFailed when that cannot be."""
-        source = self._source(wanted)
-        failure = ""
-        for attempt in range(ATTEMPTS):
-            if attempt:
-                await asyncio.sleep(self._chance.random() * FIRST_WAIT_SECONDS * 2.0**attempt)
-            try:
-                return await self._fetch_once(source, target)
-            except (ObjectChanged, PermissionDeniedError, UnauthenticatedError, FileNotFoundError) as error:
-                raise FetchFailed(f"{wanted.source}: {_final_reason(error)}") from error
-            except RangesRefused:
-                LOG.info("%s does not answer ranges; its objects are read whole", wanted.source.bucket)
-                self._in_ranges = False
-            except (Unlike, *S3_ERRORS) as error:
-                if getattr(error, "errno", None) in DISK_FULL:
-                    raise FetchFailed(f"{wanted.source}: {FULL}: {first_line(error)}") from error
-                failure = first_line(error)
-        raise FetchFailed(f"{wanted.source}: could not be read in {ATTEMPTS} attempts; the last said: {failure}")
-
-    def _source(self, wanted: DatasetFile) -> Source:
+    def source(self, wanted: DatasetFile) -> Source:
+        """Return the object as it was listed. Raises FetchFailed for a key that cannot be addressed."""
         try:
             check_key(wanted.source.key)
         except ValueError as error:
             raise FetchFailed(str(error)) from error
         bucket = wanted.source.bucket
         if bucket not in self._stores:
-            self._stores[bucket] = open_bucket(bucket, request_seconds=WHOLE_OBJECT_SECONDS)
+            self._stores[bucket] = open_bucket(bucket)
         return Source(self._stores[bucket], wanted.source.key, wanted.bytes, plain_etag(wanted.etag))
 
-    async def _fetch_once(self, source: Source, target: Path) -> None:
+    def fetch(self, connection: Connection, wanted: DatasetFile, target: Path) -> str:
+        """Make `target` hold exactly the object's bytes. Return its version id, if it has one.
+
+        Raises FetchFailed when that cannot be, Stopped when told to stop.
+        """
+        source = self.source(wanted)
+        return self._persist(wanted.source, lambda: self._fetch_once(connection, source, target))
+
+    def fetch_span(self, connection: Connection, wanted: DatasetFile, descriptor: int, span: Span) -> Received:
+        """Write one span of the object into the file. Raises FetchFailed, Stopped, RangesRefused."""
+        source = self.source(wanted)
+        return self._persist(wanted.source, lambda: download(connection, source, descriptor, span))
+
+    def _persist(self, address: S3Address, once: Callable[[], T]) -> T:
+        failures, busy, since, said = 0, 0, time.monotonic(), ""
+        while failures < ATTEMPTS and (not busy or time.monotonic() - since < BUSY_SECONDS):
+            if failures + busy:
+                self._rest(failures + busy)
+            try:
+                return self._paced(once)
+            except ObjectUnreadable as error:
+                raise FetchFailed(f"{address}: {error}") from error
+            except Busy as error:
+                busy, said = busy + 1, str(error)
+            except (Unlike, *S3_ERRORS) as error:
+                if getattr(error, "errno", None) in DISK_FULL:
+                    raise FetchFailed(f"{address}: {FULL}: {first_line(error)}") from error
+                failures, said = failures + 1, first_line(error)
+            if self._stop.is_set():
+                raise Stopped
+        raise FetchFailed(f"{address}: could not be read in {failures + busy} attempts; the last said: {said}")
+
+    def _paced(self, once: Callable[[], T]) -> T:
+        self._pace.begin()
+        was_busy = False
+        try:
+            return once()
+        except Busy:
+            was_busy = True
+            raise
+        finally:
+            self._pace.end(was_busy=was_busy)
+
+    def _rest(self, attempt: int) -> None:
+        longest = min(LONGEST_WAIT_SECONDS, FIRST_WAIT_SECONDS * 2.0 ** min(attempt, 10))
+        if self._stop.wait(self._chance.random() * longest):
+            raise Stopped
+
+    def _fetch_once(self, connection: Connection, source: Source, target: Path) -> str:
         temporary = self._temporary / secrets.token_hex(8)
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
-                md5 = await download(source, descriptor, self._places, in_ranges=self._in_ranges)
+                received = download(connection, source, descriptor)
             finally:
                 os.close(descriptor)
-            await _check_md5(source, temporary, md5)
+            check_md5(source, received.md5)
             temporary.rename(target)
         except BaseException:
             temporary.unlink(missing_ok=True)
             raise
+        return received.version
 
 
-async def _check_md5(source: Source, temporary: Path, md5: str | None) -> None:
-    if not looks_like_md5(source.etag):
-        return
-    found = md5 or await asyncio.to_thread(md5_of, temporary)
-    if found == source.etag:
-        return
-    if not await asyncio.to_thread(is_encrypted_by_key_service, source.store, source.key):
-        raise Unlike(f"the bytes that came have MD5 {found} and the object's ETag is {source.etag}")
-
-
-def _final_reason(error: Exception) -> str:
-    if isinstance(error, FileNotFoundError):
-        return f"{error}" if error.filename else "it is no longer there"
-    if isinstance(error, ObjectChanged):
-        return str(error)
-    if ARCHIVED in str(error):
-        return "it is archived; restore it first"
-    return "this machine's role may not read it"
+def check_md5(source: Source, md5: str | None) -> None:
+    """Raise Unlike when an MD5 is known and is not the object's."""
+    if md5 is not None and md5 != source.etag:
+        raise Unlike(f"the bytes that came have MD5 {md5} and the object's ETag is {source.etag}")

@@ -20,10 +20,12 @@ class Places:
     """What the command is told about where things are; `data` is a folder, or S3 addresses, one a line."""
 
     data: str
+    index: Path
     results: Path
     progress: Path
     notice: Path
     first_on_path: Path
+    resume: Path | None
     virtual_environment: Path | None
 
 
@@ -71,6 +73,7 @@ def torch_variables(task: TrainTask) -> dict[str, str]:
 def _headrace_variables(config: NodeConfig, task: TrainTask, places: Places) -> dict[str, str]:
     return {
         "HEADRACE_DATA": places.data,
+        "HEADRACE_INDEX": str(places.index),
         "HEADRACE_RESULTS": str(places.results),
         "HEADRACE_PROGRESS": str(places.progress),
         "HEADRACE_NOTICE": str(places.notice),
@@ -79,4 +82,5 @@ def _headrace_variables(config: NodeConfig, task: TrainTask, places: Places) -> 
         "HEADRACE_NODE_RANK": str(task.node_rank),
         "HEADRACE_NODE_COUNT": str(task.node_count),
         "HEADRACE_ATTEMPT": str(config.attempt),
+        **({"HEADRACE_RESUME": str(places.resume)} if places.resume else {}),
     }

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import logging
 import threading
 import time
 from collections.abc import Callable, Iterable
@@ -11,21 +12,33 @@ from pathlib import Path
 from typing import Any
 
 from headrace_agent.bounded import OutOfTime, within
+from headrace_agent.checkpoints import Checkpoint, newest_saved, publish
 from headrace_agent.config import TrainTask
 from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.results_manifest import ManifestHead, write_manifest
 from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.snapshots import Snapshots
 from headrace_agent.text import first_line, short
 from headrace_agent.work import Work
 
-LOOK_SECONDS = 1.0
+LOG = logging.getLogger(__name__)
+LOOK_SECONDS, LONGEST_LOOK_SECONDS = 1.0, 60.0
+IDLE_SHARE = 0.004
+"""How much of a core may be spent on looking for new results while there are none."""
+
+SNAPSHOTS_FOLDER = ".headrace-snapshots"
 NAMED_MAX = 5
 
 
 def folder_prefix(prefix: str) -> str:
     """Return the prefix as that of a folder: without a slash at its end, keys would also begin like its neighbours."""
     return prefix if not prefix or prefix.endswith("/") else f"{prefix}/"
+
+
+def checkpoint_key(run_prefix: str, node_rank: int) -> str:
+    """Return the key of what says which checkpoint of a rank is the newest, whatever machine the rank is on."""
+    return f"{run_prefix}checkpoints/rank-{node_rank}.json"
 
 
 @dataclass(frozen=True)
@@ -47,7 +60,8 @@ class JobResults:
         place = hashlib.sha256(f"{task.results_bucket}/{prefix}".encode()).hexdigest()[:12]
         self._journal = ResultsJournal(node.state / f"results-{place}.sqlite3")
         store = open_bucket(task.results_bucket)
-        self._saver = ResultsSaver(root, store, prefix, self._journal)
+        snapshots = Snapshots(root.with_name(SNAPSHOTS_FOLDER))
+        self._saver = ResultsSaver(root, store, prefix, self._journal, snapshots)
         self._run_store = open_bucket(node.run_bucket)
         self._head = ManifestHead(
             run_id=node.run_id,
@@ -58,6 +72,9 @@ class JobResults:
             run_prefix=node.prefix,
             folder=f"results/{node.node_id}/",
         )
+        self._root = root
+        self._checkpoint_key = checkpoint_key(node.prefix, task.node_rank)
+        self._published: tuple[Checkpoint, ...] = ()
         self._ended = threading.Event()
         self._thread: threading.Thread | None = None
 
@@ -81,23 +98,43 @@ class JobResults:
             trouble, manifest = f"results were not saved within {grace_seconds:g} seconds", None
         except S3_ERRORS as error:
             trouble, manifest = f"the results manifest was not written: {first_line(error)}", None
+        self._saver.close()
         files, total_bytes = self._journal.totals()
         return SavedResults(manifest, files, total_bytes, trouble)
 
     def _watch(self, writers: Callable[[], Iterable[int]]) -> None:
-        while not self._ended.wait(LOOK_SECONDS):
-            self._saver.save_settled(writers, time.monotonic(), self._ended)
+        pause_seconds = LOOK_SECONDS
+        while not self._ended.wait(pause_seconds):
+            began = time.thread_time()
+            is_unsaved = self._saver.save_settled(writers, time.monotonic(), self._ended)
+            if is_unsaved:
+                self._try_to_publish()
+            looked_seconds = 0.0 if is_unsaved else time.thread_time() - began
+            pause_seconds = min(LONGEST_LOOK_SECONDS, max(LOOK_SECONDS, looked_seconds / IDLE_SHARE))
 
     def _save_rest(self, until: float) -> str | None:
         self._ended.set()
         if self._thread:
             self._thread.join()
         failures = self._saver.save_all(until)
+        self._try_to_publish()
         if not failures:
             return None
         named = [f"{path} ({reason})" for path, reason in list(failures.items())[:NAMED_MAX]]
         others = f" and {len(failures) - NAMED_MAX} more" if len(failures) > NAMED_MAX else ""
         return short(f"{len(failures)} results are not saved: {', '.join(named)}{others}")
+
+    def _try_to_publish(self) -> None:
+        """Tell where the newest complete checkpoints are, once they are saved; a later look makes good what fails."""
+        newest = newest_saved(self._root, self._journal)
+        if newest == self._published:
+            return
+        try:
+            publish(self._run_store, self._checkpoint_key, self._head.bucket, newest)
+        except S3_ERRORS as error:
+            LOG.warning("the newest checkpoints could not be published: %s", first_line(error))
+        else:
+            self._published = newest
 
     def _write_manifest(self) -> str:
         return write_manifest(self._run_store, self._head, self._journal, self._saver.skipped)

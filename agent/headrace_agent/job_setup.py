@@ -7,15 +7,21 @@ import shutil
 from dataclasses import dataclass
 from pathlib import Path
 
+from headrace_agent.checkpoints import bring_back
 from headrace_agent.code_folder import CodeUnusable, fetch_code
 from headrace_agent.config import NodeConfig, TrainTask
+from headrace_agent.data_index import write_index
 from headrace_agent.data_tree import DataUnusable, dataset_folders, merge
+from headrace_agent.fields import ConfigError
 from headrace_agent.job_environment import Places, job_environment
 from headrace_agent.job_log import JobLog
+from headrace_agent.job_results import checkpoint_key
 from headrace_agent.job_user import JobUser, NoJobUser
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
 from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
+from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.text import first_line
 from headrace_agent.work import Work
 
 SETUP_ERRORS = (CodeUnusable, DataUnusable, NoJobUser, RequirementsFailed)
@@ -28,6 +34,8 @@ class JobFolders:
     work: Path
     results: Path
     progress: Path
+    index: Path
+    resume: Path
     notice: Path
     log: Path
     environment: Path
@@ -41,6 +49,8 @@ def folders_of(node: Node, config: NodeConfig) -> JobFolders:
         work=base / "work",
         results=base / "results",
         progress=base / "progress.jsonl",
+        index=base / "index.jsonl",
+        resume=base / "resume",
         notice=base / "notice.jsonl",
         log=node.folder / "log" / "train.log",
         environment=base / "venv",
@@ -68,14 +78,27 @@ def prepare(
         user.own(folders.work, folders.results, folders.environment, folders.progress)
     environ = {**os.environ, **(user.variables if user else {})}
     data = _data(work.node, work.task.config, task)
-    places = Places(data, folders.results, folders.progress, folders.notice, own_bin(), None)
+    resume = _index_and_checkpoint(work.node, task, folders)
+    given = (folders.results, folders.progress, folders.notice)
+    places = Places(data, folders.index, *given, own_bin(), resume, None)
     environment = job_environment(environ, work.task.config, task, places, mark)
     if not task.requirements:
         return environment
     installer = Installer(folders.work, environment, log, work.stop, user)
     venv_bin = installer.install(task.requirements, folders.environment)
-    places = Places(data, folders.results, folders.progress, folders.notice, venv_bin, folders.environment)
+    places = Places(data, folders.index, *given, venv_bin, resume, folders.environment)
     return job_environment(environ, work.task.config, task, places, mark)
+
+
+def _index_and_checkpoint(node: Node, task: TrainTask, folders: JobFolders) -> Path | None:
+    """Write the index of the data set; return the newest complete checkpoint of the former attempt, if there is one."""
+    what = "the index of the data set"
+    try:
+        write_index(node, task.index_parts, folders.index)
+        what = "the newest checkpoint of the former attempt"
+        return bring_back(open_bucket(node.run_bucket), checkpoint_key(node.prefix, task.node_rank), folders.resume)
+    except (ConfigError, *S3_ERRORS) as error:
+        raise DataUnusable(f"{what} cannot be read: {first_line(error)}") from error
 
 
 def _data(node: Node, config: NodeConfig, task: TrainTask) -> str:

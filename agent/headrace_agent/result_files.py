@@ -7,6 +7,7 @@ import stat
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
+from typing import NamedTuple
 
 from headrace_agent.s3 import check_key
 
@@ -14,8 +15,7 @@ KEY_BYTES_MAX = 1024
 """Longest key that S3 takes."""
 
 
-@dataclass(frozen=True)
-class FileState:
+class FileState(NamedTuple):
     """One regular file as it is now; `path` is relative."""
 
     path: str
@@ -34,17 +34,14 @@ class Skipped:
         return f"{self.path}: {self.reason}"
 
 
-def look(root: Path, prefix: str) -> tuple[list[FileState], list[Skipped]]:
-    """Return all regular files below the root, and everything that cannot be saved. No link is followed."""
-    files: list[FileState] = []
-    skipped: list[Skipped] = []
-    for path, found in _walk(root, ""):
+def look(root: Path, prefix: str, skipped: list[Skipped]) -> Iterator[FileState]:
+    """Yield all regular files below the root, and add to `skipped` what cannot be saved. No link is followed."""
+    for path, found in _walk(os.fspath(root), ""):
         reason = _why_skipped(prefix + path, found.st_mode)
         if reason:
             skipped.append(Skipped(path.encode("utf-8", "replace").decode(), reason))
         else:
-            files.append(FileState(path, found.st_size, found.st_mtime_ns))
-    return files, skipped
+            yield FileState(path, found.st_size, found.st_mtime_ns)
 
 
 def state_of(root: Path, path: str) -> FileState | None:
@@ -56,7 +53,7 @@ def state_of(root: Path, path: str) -> FileState | None:
     return FileState(path, found.st_size, found.st_mtime_ns) if stat.S_ISREG(found.st_mode) else None
 
 
-def _walk(folder: Path, relative: str) -> Iterator[tuple[str, os.stat_result]]:
+def _walk(folder: str, relative: str) -> Iterator[tuple[str, os.stat_result]]:
     try:
         with os.scandir(folder) as entries:
             listed = sorted(entries, key=lambda entry: entry.name)
@@ -69,7 +66,7 @@ def _walk(folder: Path, relative: str) -> Iterator[tuple[str, os.stat_result]]:
         except OSError:
             continue
         if stat.S_ISDIR(found.st_mode):
-            yield from _walk(folder / entry.name, f"{path}/")
+            yield from _walk(entry.path, f"{path}/")
         else:
             yield path, found
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import sqlite3
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 from headrace_agent.result_files import FileState
 
@@ -42,26 +43,33 @@ class ResultsJournal:
         row = self._database.execute("SELECT bytes, mtime_ns FROM saved WHERE path = ?", (file.path,)).fetchone()
         return bool(row == (file.bytes, file.mtime_ns))
 
-    def record(self, saved: SavedFile) -> None:
-        """Remember a file whose object was verified; an earlier version of it is forgotten."""
-        self._database.execute(
-            "INSERT OR REPLACE INTO saved VALUES (?, ?, ?, ?, ?, ?)",
-            (saved.path, saved.key, saved.bytes, saved.mtime_ns, saved.sha256, saved.etag),
-        )
+    def record(self, saved: Iterable[SavedFile]) -> None:
+        """Remember files whose objects were verified, durably; earlier versions of them are forgotten."""
+        rows = [(one.path, one.key, one.bytes, one.mtime_ns, one.sha256, one.etag) for one in saved]
+        self._write("INSERT OR REPLACE INTO saved VALUES (?, ?, ?, ?, ?, ?)", rows)
 
-    def forget(self, path: str) -> None:
-        """Forget a file whose object is being written anew."""
-        self._database.execute("DELETE FROM saved WHERE path = ?", (path,))
+    def forget(self, paths: Iterable[str]) -> None:
+        """Forget files whose objects are about to be written anew, durably."""
+        known = "SELECT 1 FROM saved WHERE path = ?"
+        rows = [(path,) for path in paths if self._database.execute(known, (path,)).fetchone()]
+        self._write("DELETE FROM saved WHERE path = ?", rows)
 
     def totals(self) -> tuple[int, int]:
         """Return files and bytes saved."""
         row = self._database.execute("SELECT count(*), coalesce(sum(bytes), 0) FROM saved").fetchone()
         return int(row[0]), int(row[1])
 
-    def files(self) -> Iterator[SavedFile]:
-        """Yield all saved files by path."""
-        for row in self._database.execute("SELECT * FROM saved ORDER BY path"):
+    def files(self, below: str = "") -> Iterator[SavedFile]:
+        """Yield all saved files by path, or those whose paths begin so."""
+        query = "SELECT * FROM saved WHERE path >= ?1 AND substr(path, 1, length(?1)) = ?1 ORDER BY path"
+        for row in self._database.execute(query, (below,)):
             yield SavedFile(*row)
+
+    def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
+        if rows:
+            self._database.execute("BEGIN")
+            self._database.executemany(statement, rows)
+            self._database.execute("COMMIT")
 
     def close(self) -> None:
         """Close the file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import threading
 import time
 from collections.abc import Callable
 from typing import Any
@@ -16,7 +17,7 @@ PATH_JSON_BYTES = 384
 
 
 class StageTally:
-    """How far staging is; `clock` gives seconds, from any start."""
+    """How far staging is, for several threads; `clock` gives seconds, from any start."""
 
     def __init__(self, task: StageTask, clock: Callable[[], float] = time.monotonic) -> None:
         self.files = 0
@@ -26,11 +27,18 @@ class StageTally:
         self._clock = clock
         self._at = clock()
         self._bytes_then = 0
+        self._lock = threading.Lock()
 
     def add(self, size_bytes: int) -> None:
-        """Count one file in place."""
-        self.files += 1
-        self.bytes += size_bytes
+        """Count one file in place, and those of its bytes that were not counted yet."""
+        with self._lock:
+            self.files += 1
+            self.bytes += size_bytes
+
+    def add_bytes(self, size_bytes: int) -> None:
+        """Count bytes of a file that is not whole yet."""
+        with self._lock:
+            self.bytes += size_bytes
 
     @property
     def gave_up(self) -> bool:

@@ -2,118 +2,56 @@
 
 from __future__ import annotations
 
-import asyncio
 import errno
-import hashlib
 import os
-import re
-import threading
 from collections.abc import Iterator
-from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 
 import pytest
 
-from headrace_agent import download, fetch
+from headrace_agent import copier, fetch, http_connection, large_file
+from headrace_agent.config import StageTask
+from headrace_agent.copier import Copier
 from headrace_agent.dataset import DatasetFile
-from headrace_agent.fetch import Fetcher, FetchFailed
+from headrace_agent.fetch import FetchFailed
 from headrace_agent.s3 import S3Address
-
-RANGE = re.compile(r"bytes=(\d+)-(\d+)")
-
-
-ARCHIVED = b"<Error><Code>InvalidObjectState</Code><StorageClass>GLACIER</StorageClass></Error>"
-
-
-@dataclass
-class OddS3:
-    """An S3 with one object; `faults` are taken one per request, then it behaves."""
-
-    body: bytes = b""
-    faults: list[str] = field(default_factory=list)
-    asked: list[str | None] = field(default_factory=list)
-    status_of_ranges: int = 206
-    lock: threading.Lock = field(default_factory=threading.Lock)
-
-    @property
-    def etag(self) -> str:
-        return hashlib.md5(self.body, usedforsecurity=False).hexdigest()
-
-    def fault(self, asked: str | None) -> str:
-        with self.lock:
-            self.asked.append(asked)
-            return self.faults.pop(0) if self.faults else ""
-
-
-class PatientServer(ThreadingHTTPServer):
-    """A server whose clients may leave early."""
-
-    def handle_error(self, *_: object) -> None:
-        """Say nothing of clients that left."""
-
-
-def handler_of(odd: OddS3) -> type[BaseHTTPRequestHandler]:
-    class Handler(BaseHTTPRequestHandler):
-        def do_HEAD(self) -> None:
-            self.do_GET()
-
-        def do_GET(self) -> None:
-            asked = self.headers.get("Range")
-            fault = odd.fault(asked)
-            found = RANGE.match(asked or "")
-            start, end = (int(found[1]), int(found[2]) + 1) if found else (0, len(odd.body))
-            data = ARCHIVED if fault == "archived" else odd.body[start:end]
-            fault = "403" if fault == "archived" else fault
-            self.send_response(int(fault) if fault.isdigit() else odd.status_of_ranges if found else 200)
-            self.send_header("ETag", '"0123456789abcdef0123456789abcdef"' if fault == "other" else f'"{odd.etag}"')
-            self.send_header("Last-Modified", "Mon, 30 Nov 2026 00:00:00 GMT")
-            self.send_header("Content-Length", str(len(data)))
-            if found:
-                self.send_header("Content-Range", f"bytes {start}-{end - 1}/{len(odd.body)}")
-            self.end_headers()
-            if self.command == "GET":
-                self.wfile.write({"cut": data[:-1], "flipped": b"X" + data[1:]}.get(fault, data))
-            self.close_connection = True
-
-        def log_message(self, *_: object) -> None:
-            """Keep the test's output clean."""
-
-    return Handler
+from headrace_agent.stage_state import StageState
+from headrace_agent.stage_tally import StageTally
+from tests.agent.odd_s3 import OddS3, serving
 
 
 @pytest.fixture
 def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[OddS3]:
     one = OddS3()
-    server = PatientServer(("127.0.0.1", 0), handler_of(one))
-    thread = threading.Thread(target=server.serve_forever, kwargs={"poll_interval": 0.02})
-    thread.start()
-    monkeypatch.setenv("AWS_ENDPOINT_URL_S3", f"http://127.0.0.1:{server.server_address[1]}")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", "a")
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "b")
     monkeypatch.setenv("AWS_REGION", "us-east-1")
     monkeypatch.setattr(fetch, "FIRST_WAIT_SECONDS", 0.0)
-    monkeypatch.setattr(download, "RANGED_ABOVE_BYTES", 4000)
-    monkeypatch.setattr(download, "RANGE_BYTES", 1000)
-    yield one
-    server.shutdown()
-    server.server_close()
-    thread.join()
+    monkeypatch.setattr(copier, "RANGED_ABOVE_BYTES", 4000)
+    monkeypatch.setattr(large_file, "SPAN_BYTES", 1000)
+    with serving(one) as url:
+        monkeypatch.setenv("AWS_ENDPOINT_URL_S3", url)
+        yield one
+
+
+def copying_of(odd: OddS3, folder: Path, etag: str | None = None) -> tuple[Copier, StageTally]:
+    """Return what copies the one object into `folder/k`."""
+    (folder / "temporary").mkdir(exist_ok=True)
+    wanted = DatasetFile(S3Address("b", "k"), "k", len(odd.body), odd.etag if etag is None else etag)
+    state, tally = StageState(folder / "state.sqlite3", "task"), StageTally(StageTask((), 1, len(odd.body), 1.0))
+    return Copier(iter([wanted]), folder.joinpath, folder / "temporary", state, tally, streams=8), tally
 
 
 def fetched(odd: OddS3, folder: Path, etag: str | None = None) -> bytes:
-    """Return what the fetched file holds; nothing temporary may be left."""
-    temporary = folder / "temporary"
-    temporary.mkdir()
-
-    async def run() -> None:
-        wanted = DatasetFile(S3Address("b", "k"), "k", len(odd.body), odd.etag if etag is None else etag)
-        await Fetcher(temporary).fetch(wanted, folder / "k")
-
-    try:
-        asyncio.run(run())
-    finally:
-        assert list(temporary.iterdir()) == []
+    """Return what the copied file holds; nothing temporary may be left. Raises FetchFailed with the reason."""
+    copying, tally = copying_of(odd, folder, etag)
+    copying.start()
+    while not copying.is_over(1.0):
+        pass
+    if tally.failures:
+        raise FetchFailed(tally.failures["k"])
+    assert list((folder / "temporary").iterdir()) == []
+    assert tally.bytes == len(odd.body)
     return (folder / "k").read_bytes()
 
 
@@ -129,20 +67,20 @@ def test_a_lasting_server_error_fails_and_is_named(odd: OddS3, tmp_path: Path, m
     odd.body, odd.faults = b"x", ["500"] * 20
     with pytest.raises(FetchFailed, match=r"s3://b/k: could not be read in 2 attempts; the last said: .*500"):
         fetched(odd, tmp_path)
-    assert len(odd.asked) > 2
+    assert len(odd.asked) == 2
     assert not (tmp_path / "k").exists()
-
-
-def test_an_object_that_may_not_be_read_is_not_asked_for_again(odd: OddS3, tmp_path: Path) -> None:
-    odd.body, odd.faults = b"x", ["403"] * 5
-    with pytest.raises(FetchFailed, match="s3://b/k: this machine's role may not read it"):
-        fetched(odd, tmp_path)
-    assert len(odd.asked) == 1
 
 
 def test_an_object_that_was_archived_meanwhile_is_named_as_such(odd: OddS3, tmp_path: Path) -> None:
     odd.body, odd.faults = b"x", ["archived"] * 5
     with pytest.raises(FetchFailed, match="s3://b/k: it is archived; restore it first"):
+        fetched(odd, tmp_path)
+    assert len(odd.asked) == 1
+
+
+def test_an_object_that_may_not_be_read_is_not_asked_for_again(odd: OddS3, tmp_path: Path) -> None:
+    odd.body, odd.faults = b"x", ["403"] * 5
+    with pytest.raises(FetchFailed, match="s3://b/k: this machine's role may not read it"):
         fetched(odd, tmp_path)
     assert len(odd.asked) == 1
 
@@ -181,7 +119,89 @@ def test_a_silent_endpoint_is_not_waited_for_for_ever(
     odd: OddS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fetch, "ATTEMPTS", 1)
-    monkeypatch.setattr(download, "SILENCE_SECONDS", 0.05)
+    monkeypatch.setattr(http_connection, "SILENCE_SECONDS", 0.05)
     odd.body = b"x"
     with odd.lock, pytest.raises(FetchFailed, match="could not be read in 1 attempts"):
         fetched(odd, tmp_path)
+
+
+def test_an_etag_that_a_key_service_made_is_not_taken_for_an_md5(odd: OddS3, tmp_path: Path) -> None:
+    odd.body, odd.encryption, odd.etag_given = b"sealed", "aws:kms", "0" * 32
+    assert fetched(odd, tmp_path) == b"sealed"
+
+
+def test_an_endpoint_that_is_busy_for_long_is_asked_again_more_often_than_one_that_fails(
+    odd: OddS3, tmp_path: Path
+) -> None:
+    odd.body, odd.faults = b"x", ["503"] * (3 * fetch.ATTEMPTS)
+    assert fetched(odd, tmp_path) == b"x"
+    assert len(odd.asked) == 3 * fetch.ATTEMPTS + 1
+
+
+def test_an_endpoint_that_is_always_busy_is_given_up(
+    odd: OddS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(fetch, "BUSY_SECONDS", 0.0)
+    odd.body, odd.faults = b"x", ["503"] * 5
+    with pytest.raises(FetchFailed, match="in 1 attempts; the last said: the endpoint answered 503"):
+        fetched(odd, tmp_path)
+
+
+def test_spans_of_a_large_object_that_came_before_a_kill_are_not_asked_for_again(odd: OddS3, tmp_path: Path) -> None:
+    odd.body = os.urandom(4500)
+    first, _ = copying_of(odd, tmp_path)
+    odd.faults = ["", "", "403"]
+    first.start()
+    while not first.is_over(1.0):
+        pass
+    files, spans = first.take_finished()
+    assert files == []
+    assert spans
+    StageState(tmp_path / "state.sqlite3", "task").record(files, spans)
+    came = {span.start for span in spans}
+    odd.asked.clear()
+    odd.faults.clear()
+    assert fetched(odd, tmp_path) == odd.body
+    begins = {int(str(asked).removeprefix("bytes=").split("-")[0]) for asked in odd.asked}
+    assert begins == set(range(0, 4500, 1000)) - came
+
+
+def test_a_large_file_that_is_gone_is_read_anew_whatever_is_known_of_its_spans(odd: OddS3, tmp_path: Path) -> None:
+    odd.body = os.urandom(4500)
+    first, _ = copying_of(odd, tmp_path)
+    odd.faults = ["", "", "403"]
+    first.start()
+    while not first.is_over(1.0):
+        pass
+    StageState(tmp_path / "state.sqlite3", "task").record(*first.take_finished())
+    for part in (tmp_path / "temporary").iterdir():
+        part.unlink()
+    odd.faults.clear()
+    assert fetched(odd, tmp_path) == odd.body
+
+
+def test_a_copy_that_is_told_to_stop_waits_for_no_answer(odd: OddS3, tmp_path: Path) -> None:
+    odd.body = b"x"
+    copying, tally = copying_of(odd, tmp_path)
+    with odd.lock:
+        copying.start()
+        copying.stop()
+    assert copying.is_over(0.0)
+    assert tally.files == 0
+    assert not (tmp_path / "k").exists()
+
+
+@pytest.mark.parametrize(
+    ("answer_seconds", "body_seconds", "streams"),
+    [(0.001, 0.0002, 24), (0.06, 0.001, 496), (0.06, 0.06, 32), (0.005, 0.5, 16), (9.0, 0.001, 1000)],
+)
+def test_the_longer_streams_wait_between_two_bodies_the_more_there_are(
+    odd: OddS3, tmp_path: Path, answer_seconds: float, body_seconds: float, streams: int
+) -> None:
+    copying, _ = copying_of(odd, tmp_path)
+    copying._streams = 1000
+    copying._connections = [http_connection.Connection()]
+    assert copying._streams_wanted() == 0
+    one = copying._connections[0]
+    one.fastest_answer_seconds, one.bodies, one.body_seconds = answer_seconds, 4, 4 * body_seconds
+    assert copying._streams_wanted() == streams

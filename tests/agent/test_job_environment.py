@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -21,7 +22,14 @@ AGENTS = {
     "AWS_ENDPOINT_URL_S3": "http://127.0.0.1:1",
 }
 PLACES = Places(
-    "/n/data", Path("/n/results"), Path("/n/progress.jsonl"), Path("/n/notice.jsonl"), Path("/venv/bin"), None
+    data="/n/data",
+    index=Path("/n/index.jsonl"),
+    results=Path("/n/results"),
+    progress=Path("/n/progress.jsonl"),
+    notice=Path("/n/notice.jsonl"),
+    first_on_path=Path("/venv/bin"),
+    resume=None,
+    virtual_environment=None,
 )
 
 
@@ -35,6 +43,7 @@ def test_headrace_variables_say_where_and_who() -> None:
     seen = environment(node_rank=1, node_count=4)
     assert {name: value for name, value in seen.items() if name.startswith("HEADRACE_")} == {
         "HEADRACE_DATA": "/n/data",
+        "HEADRACE_INDEX": "/n/index.jsonl",
         "HEADRACE_RESULTS": "/n/results",
         "HEADRACE_PROGRESS": "/n/progress.jsonl",
         "HEADRACE_NOTICE": "/n/notice.jsonl",
@@ -45,6 +54,10 @@ def test_headrace_variables_say_where_and_who() -> None:
         "HEADRACE_ATTEMPT": "2",
         "HEADRACE_JOB_MARK": "mark",
     }
+
+
+def test_the_checkpoint_to_go_on_from_is_named_where_there_is_one() -> None:
+    assert environment(replace(PLACES, resume=Path("/n/resume/checkpoints/7")))["HEADRACE_RESUME"].endswith("/7")
 
 
 def test_the_agents_own_aws_settings_and_node_file_are_gone() -> None:
@@ -85,6 +98,6 @@ def test_a_rendezvous_address_may_name_its_port() -> None:
 
 
 def test_a_virtual_environment_is_named() -> None:
-    places = Places("/n/data", Path("/r"), Path("/p"), Path("/q"), Path("/n/venv/bin"), Path("/n/venv"))
+    places = replace(PLACES, first_on_path=Path("/n/venv/bin"), virtual_environment=Path("/n/venv"))
     assert environment(places)["VIRTUAL_ENV"] == "/n/venv"
     assert "VIRTUAL_ENV" not in environment()

@@ -9,18 +9,18 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+import obstore
 import pytest
 from obstore.store import S3Store
 
 from headrace_agent import results as results_module
 from headrace_agent import upload
-from headrace_agent.job_results import JobResults, folder_prefix
-from headrace_agent.result_files import look
+from headrace_agent.result_files import FileState, Skipped, look
 from headrace_agent.results import ResultsSaver
-from headrace_agent.results_journal import ResultsJournal
+from headrace_agent.results_journal import ResultsJournal, SavedFile
 from headrace_agent.s3 import open_bucket
-from tests.agent.surroundings import NODE_ID, PREFIX, RESULTS_BUCKET, RUN_BUCKET, S3, train_part
-from tests.agent.works import work_for
+from headrace_agent.snapshots import Snapshots
+from tests.agent.surroundings import RESULTS_BUCKET, S3
 
 
 class Saving:
@@ -30,7 +30,7 @@ class Saving:
         self.root = folder / "results"
         self.root.mkdir()
         self.journal = ResultsJournal(folder / "journal.sqlite3")
-        self.saver = ResultsSaver(self.root, open_bucket(RESULTS_BUCKET), "out/", self.journal)
+        self.saver = ResultsSaver(self.root, open_bucket(RESULTS_BUCKET), "out/", self.journal, Snapshots(folder / "s"))
         self.writers: list[int] = []
 
     def write(self, path: str, body: bytes, mtime: float = 1_000_000.0) -> None:
@@ -51,6 +51,7 @@ def saving(tmp_path: Path, s3: S3) -> Iterator[Saving]:
     assert s3.keys(RESULTS_BUCKET) == []
     one = Saving(tmp_path)
     yield one
+    one.saver.close()
     one.journal.close()
 
 
@@ -133,8 +134,8 @@ def test_a_key_longer_than_s3_takes_is_left_out(tmp_path: Path) -> None:
     deep = tmp_path.joinpath(*["d" * 200] * 5)
     deep.mkdir(parents=True)
     (deep / ("f" * 30)).write_text("x")
-    files, skipped = look(tmp_path, "out/")
-    assert files == []
+    skipped: list[Skipped] = []
+    assert list(look(tmp_path, "out/", skipped)) == []
     assert [one.reason for one in skipped] == ["its key would be longer than 1024 bytes"]
 
 
@@ -152,8 +153,8 @@ def test_a_file_written_while_it_is_saved_is_not_called_saved(
     saving.write("a", b"one")
     real = upload.digests_of
 
-    def interrupted(path: Path) -> upload.Digests:
-        found = real(path)
+    def interrupted(path: Path, part_bytes: int) -> upload.Digests:
+        found = real(path, part_bytes)
         saving.write("a", b"two", mtime=1_000_009.0)
         return found
 
@@ -167,7 +168,8 @@ def test_a_file_written_while_it_is_saved_is_not_called_saved(
 
 def test_an_object_with_other_bytes_is_not_called_saved(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
     saving.write("a", b"one")
-    monkeypatch.setattr(upload, "digests_of", lambda _: upload.Digests("0" * 32, "0" * 64))
+    real = obstore.put
+    monkeypatch.setattr(obstore, "put", lambda store, key, _path, **_: real(store, key, b"two", use_multipart=False))
     assert saving.end() == {"a": "a and its object hold different bytes"}
     assert saving.journal.totals() == (0, 0)
 
@@ -177,9 +179,50 @@ def test_an_etag_that_is_no_md5_is_settled_by_reading_the_object_back(
 ) -> None:
     saving.write("a", b"one")
     sha256 = hashlib.sha256(b"one").hexdigest()
-    monkeypatch.setattr(upload, "digests_of", lambda _: upload.Digests("0" * 32, sha256))
+    monkeypatch.setattr(upload, "digests_of", lambda *_: upload.Digests(sha256, "no such ETag"))
+    monkeypatch.setattr(upload, "looks_like_md5", lambda _: False)
     assert saving.end() == {}
     assert [one.sha256 for one in saving.journal.files()] == [sha256]
+
+
+@pytest.mark.parametrize("size_bytes", [0, 1, upload.PART_BYTES, upload.PART_BYTES + 1, 2 * upload.PART_BYTES])
+def test_the_etag_that_s3_gives_is_known_beforehand(saving: Saving, size_bytes: int) -> None:
+    saving.write("a", os.urandom(size_bytes))
+    digests = upload.digests_of(saving.root / "a", upload.PART_BYTES)
+    assert saving.end() == {}
+    assert [(one.etag, one.sha256) for one in saving.journal.files()] == [(digests.etag, digests.sha256)]
+
+
+def test_at_the_end_the_newest_is_saved_first(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
+    for number in range(4):
+        saving.write(f"{number}", bytes(results_module.SMALL_BYTES + 1), mtime=1_000_000.0 + number % 3)
+    order: list[str] = []
+    real = upload.save
+
+    def noted(store: S3Store, root: Path, file: FileState, key: str, snapshots: Snapshots) -> SavedFile:
+        order.append(file.path)
+        return real(store, root, file, key, snapshots)
+
+    monkeypatch.setattr(results_module, "save", noted)
+    assert saving.end() == {}
+    assert order == ["2", "1", "0", "3"]
+
+
+def test_many_small_files_are_saved_in_one_go(saving: Saving, s3: S3) -> None:
+    for number in range(results_module.BATCH_FILES + 3):
+        saving.write(f"{number:03d}", b"%d" % number)
+    assert saving.end() == {}
+    assert len(s3.keys(RESULTS_BUCKET)) == results_module.BATCH_FILES + 3
+    assert saving.journal.totals()[0] == results_module.BATCH_FILES + 3
+
+
+def test_a_sparse_file_is_saved_with_its_holes_as_zeros(saving: Saving, s3: S3) -> None:
+    with (saving.root / "sparse").open("wb") as stream:
+        stream.truncate(3 * upload.PART_BYTES)
+        stream.seek(upload.PART_BYTES + 7)
+        stream.write(b"data")
+    assert saving.end() == {}
+    assert s3.get(RESULTS_BUCKET, "out/sparse") == (saving.root / "sparse").read_bytes()
 
 
 def test_saving_is_tried_again_until_its_time_is_over(saving: Saving, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -196,64 +239,3 @@ def test_saving_is_tried_again_until_its_time_is_over(saving: Saving, monkeypatc
     monkeypatch.setattr(results_module, "save", fails_twice)
     assert saving.saver.save_all(time.monotonic() + 30) == {}
     assert len(attempts) == 3
-
-
-def test_a_bucket_that_is_not_there_names_what_is_not_saved(tmp_path: Path, s3: S3) -> None:
-    work, _ = work_for(tmp_path, "train", train=train_part(results_bucket="absent", results_grace_seconds=0.1))
-    task = work.task.config.train
-    assert task
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/a").write_text("x")
-    saved = JobResults(work, task, tmp_path / "results").finish(5.0)
-    assert saved.trouble
-    assert saved.trouble.startswith("1 results are not saved: a (")
-    assert s3.json(RUN_BUCKET, PREFIX + str(saved.manifest))["files"] == 0
-
-
-def test_the_manifest_lists_every_file_in_parts_and_is_written_last(
-    tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("headrace_agent.results_manifest.FILES_PER_PART", 2)
-    work, _ = work_for(tmp_path, "train", train=train_part(results_prefix="team/out"))
-    task = work.task.config.train
-    assert task
-    (tmp_path / "results").mkdir()
-    for name in "abc":
-        (tmp_path / "results" / name).write_text(name)
-    (tmp_path / "results/link").symlink_to("a")
-    saved = JobResults(work, task, tmp_path / "results").finish(20.0)
-    folder = f"results/{NODE_ID}"
-    assert (saved.manifest, saved.files, saved.bytes, saved.trouble) == (f"{folder}/manifest.json", 3, 3, None)
-    manifest = s3.json(RUN_BUCKET, f"{PREFIX}{folder}/manifest.json")
-    assert (manifest["bucket"], manifest["prefix"]) == (RESULTS_BUCKET, "team/out/")
-    assert manifest["parts"] == [f"{folder}/part-00000.json", f"{folder}/part-00001.json"]
-    assert manifest["skipped"] == ["link: is a symbolic link, which is never followed"]
-    listed = [file for part in manifest["parts"] for file in s3.json(RUN_BUCKET, PREFIX + part)["files"]]
-    assert [file["key"] for file in listed] == ["team/out/a", "team/out/b", "team/out/c"]
-    assert s3.keys(RESULTS_BUCKET) == ["team/out/a", "team/out/b", "team/out/c"]
-
-
-def test_a_store_that_never_answers_is_waited_for_no_longer_than_the_grace(
-    tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    assert s3.keys(RESULTS_BUCKET) == []
-    never = threading.Event()
-
-    def hang(_store: S3Store, *_: object) -> object:
-        never.wait(60)
-        raise upload.NotSaved("hung")
-
-    monkeypatch.setattr(results_module, "save", hang)
-    work, _ = work_for(tmp_path, "train", train=train_part())
-    task = work.task.config.train
-    assert task
-    (tmp_path / "results").mkdir()
-    (tmp_path / "results/a").write_text("x")
-    saved = JobResults(work, task, tmp_path / "results").finish(0.2)
-    never.set()
-    assert (saved.manifest, saved.trouble) == (None, "results were not saved within 0.2 seconds")
-
-
-@pytest.mark.parametrize(("given", "used"), [("", ""), ("out", "out/"), ("out/", "out/"), ("a/b", "a/b/")])
-def test_a_prefix_is_that_of_a_folder(given: str, used: str) -> None:
-    assert folder_prefix(given) == used

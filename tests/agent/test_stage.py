@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-import asyncio
 import json
 import os
+import threading
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
-from headrace_agent import download, fetch
+from headrace_agent import copier, download, fetch, large_file
+from headrace_agent.data_index import write_index
+from headrace_agent.http_connection import Connection
 from headrace_agent.stage import TEMPORARY_FOLDER, run_stage, target_volume
 from headrace_agent.work import Work
 from tests.agent.surroundings import DATASET_BUCKET, PREFIX, RUN_BUCKET, S3, config, digest_of, stage_part, volume
-from tests.agent.works import Said, work_for
+from tests.agent.works import Said, process_node, work_for
 
 MIB = 1024 * 1024
 
@@ -62,8 +65,8 @@ def test_every_file_is_there_with_its_bytes_read_only_and_nothing_else(tmp_path:
 
 
 def test_a_large_object_is_read_in_ranges_and_is_whole(tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(download, "RANGED_ABOVE_BYTES", 2 * MIB)
-    monkeypatch.setattr(download, "RANGE_BYTES", MIB)
+    monkeypatch.setattr(copier, "RANGED_ABOVE_BYTES", 2 * MIB)
+    monkeypatch.setattr(large_file, "SPAN_BYTES", MIB)
     files = {"large": os.urandom(4 * MIB + 17)}
     (kind, _), _ = staged(tmp_path, stage_part(s3, files))
     assert kind == "Dataset Staged"
@@ -89,7 +92,7 @@ def test_an_object_that_changed_since_it_was_listed_fails_and_is_named(tmp_path:
     s3.put(DATASET_BUCKET, "in/a", b"new!")
     (kind, body), _ = staged(tmp_path, stage)
     assert (kind, body["missing"]) == ("Dataset Failed", ["a"])
-    assert "a: s3://datasets/in/a: it changed since it was listed (ETag " in body["reason"]
+    assert "a: s3://datasets/in/a: it changed since it was listed (its ETag is not " in body["reason"]
     assert found_files(tmp_path / "volumes/v0") == {}
 
 
@@ -104,24 +107,14 @@ def test_bytes_that_are_not_the_etags_fail_after_several_attempts(
 ) -> None:
     real = download._write
 
-    def corrupt(descriptor: int, data: bytes, offset: int, digest: Any) -> None:
-        real(descriptor, b"X" + data[1:], offset, digest)
+    def corrupt(descriptor: int, piece: memoryview, offset: int) -> None:
+        piece[0] = ord("X")
+        real(descriptor, piece, offset)
 
     monkeypatch.setattr(download, "_write", corrupt)
     (kind, body), _ = staged(tmp_path, one_file(s3, "in/a", "a", b"right"))
     assert kind == "Dataset Failed"
-    assert "could not be read in 6 attempts; the last said: the bytes that came have MD5" in body["reason"]
-
-
-def test_an_etag_of_a_key_service_is_not_taken_for_an_md5(
-    tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(fetch, "is_encrypted_by_key_service", lambda *_: True)
-    monkeypatch.setattr(fetch, "looks_like_md5", lambda _: True)
-    monkeypatch.setattr(download, "looks_like_md5", lambda _: True)
-    stage = one_file(s3, "in/a", "a", b"sealed", etag="")
-    (kind, _), _ = staged(tmp_path, stage)
-    assert kind == "Dataset Staged"
+    assert "could not be read in 10 attempts; the last said: the bytes that came have MD5" in body["reason"]
 
 
 def test_an_absent_object_is_named_and_the_others_are_still_copied(tmp_path: Path, s3: S3) -> None:
@@ -190,9 +183,11 @@ def test_told_to_stop_it_reports_no_outcome_and_leaves_no_temporary_file(
 ) -> None:
     work, said = work_for(tmp_path, "stage", stage=stage_part(s3, {"a": b"a", "b": b"b"}))
 
-    async def hang(*_: Any, **__: Any) -> None:
+    def hang(connection: Connection, *_: Any) -> None:
         work.stop.raise_for("enough")
-        await asyncio.Event().wait()
+        while not connection._is_aborted:
+            threading.Event().wait(0.01)
+        raise ConnectionAbortedError
 
     monkeypatch.setattr(fetch, "download", hang)
     assert run_stage(work) is None
@@ -225,3 +220,20 @@ def test_the_volume_hydrated_here_is_filled_else_the_first_of_the_data_set() -> 
     elsewhere, here = volume("a", hydrated_here=False), volume("b")
     assert chosen(elsewhere, here) == "b"
     assert chosen(volume("s", kind="scratch"), elsewhere) == "a"
+
+
+def test_what_is_staged_is_listed_in_an_index_with_the_versions_that_were_read(tmp_path: Path, s3: S3) -> None:
+    client = boto3.client("s3", endpoint_url=s3.url)
+    client.put_bucket_versioning(Bucket=DATASET_BUCKET, VersioningConfiguration={"Status": "Enabled"})
+    staged(tmp_path, stage_part(s3, {"b/é": b"bb", "a": b"a"}, index="staging/compute-0/index.jsonl"))
+    lines = s3.get(RUN_BUCKET, f"{PREFIX}staging/compute-0/index.jsonl").decode().splitlines()
+    listed = [json.loads(line) for line in lines]
+    assert [(one["path"], one["bytes"], one["source"]) for one in listed] == [
+        ("a", 1, f"s3://{DATASET_BUCKET}/in/a"),
+        ("b/é", 2, f"s3://{DATASET_BUCKET}/in/b/é"),
+    ]
+    assert all(len(one["etag"]) == 32 and len(one["version"]) > 8 for one in listed)
+    write_index(process_node(tmp_path), ["staging/compute-0/index.jsonl", "stage/part-00000.json"], tmp_path / "index")
+    again = [json.loads(line) for line in (tmp_path / "index").read_text().splitlines()]
+    assert again[:2] == listed
+    assert sorted(again[2:], key=lambda one: str(one["path"])) == [one | {"version": ""} for one in listed]

@@ -15,11 +15,12 @@ import pytest
 
 from headrace_agent.outbox import Outbox
 from headrace_agent.putevents import EventBus
-from headrace_agent.result_files import look
+from headrace_agent.result_files import Skipped, look
 from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.s3 import open_bucket
 from headrace_agent.sender import Sender
+from headrace_agent.snapshots import Snapshots
 from tests.agent.fake_bus import FakeBus
 from tests.agent.surroundings import (
     PREFIX,
@@ -203,8 +204,8 @@ def test_r140_an_agent_killed_in_the_final_upload_saves_the_rest_when_it_is_back
 def test_r143_a_broken_link_among_results_is_named_and_costs_nothing_else(tmp_path: Path) -> None:
     (tmp_path / "model.bin").write_bytes(b"m")
     (tmp_path / "latest").symlink_to("gone")
-    files, skipped = look(tmp_path, "out/")
-    assert [file.path for file in files] == ["model.bin"]
+    skipped: list[Skipped] = []
+    assert [file.path for file in look(tmp_path, "out/", skipped)] == ["model.bin"]
     assert [str(one) for one in skipped] == ["latest: is a symbolic link, which is never followed"]
 
 
@@ -216,15 +217,16 @@ def test_r144_an_object_shorter_than_its_file_is_not_called_saved(
     (root / "model.bin").write_bytes(os.urandom(100_000))
     put, cut = obstore.put, [True]
 
-    def cutting(store: Any, key: str, path: Path, **options: Any) -> Any:
-        return put(store, key, path.read_bytes()[:70_000]) if cut[0] else put(store, key, path, **options)
+    def cutting(store: Any, key: str, body: bytes, **options: Any) -> Any:
+        return put(store, key, body[:70_000]) if cut[0] else put(store, key, body, **options)
 
     monkeypatch.setattr(obstore, "put", cutting)
     journal = ResultsJournal(tmp_path / "journal.sqlite3")
-    saver = ResultsSaver(root, open_bucket(RESULTS_BUCKET), "out/", journal)
+    saver = ResultsSaver(root, open_bucket(RESULTS_BUCKET), "out/", journal, Snapshots(tmp_path / "s"))
     assert list(saver.save_all(0.0)) == ["model.bin"]
     assert journal.totals() == (0, 0)
     cut[0] = False
     assert saver.save_all(0.0) == {}
     assert s3.get(RESULTS_BUCKET, "out/model.bin") == (root / "model.bin").read_bytes()
+    saver.close()
     journal.close()

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from headrace.domain import calibration
-from headrace_agent import download
+from headrace_agent import large_file
 
 
 def test_the_plan_counts_ranges_as_the_agent_reads_them() -> None:
-    assert calibration.RANGE_BYTES == download.RANGE_BYTES
-    assert calibration.RANGED_ABOVE_BYTES == download.RANGED_ABOVE_BYTES
+    assert calibration.RANGE_BYTES == large_file.SPAN_BYTES
+    assert calibration.RANGED_ABOVE_BYTES == large_file.RANGED_ABOVE_BYTES

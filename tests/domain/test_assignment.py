@@ -109,6 +109,7 @@ def test_every_path_stays_below_its_root(key: str) -> None:
         ("set/" + "é" * 128, "more than 255 bytes between slashes"),
         ("set/" + "abcdefg/" * 600 + "x", "more than 4,000 bytes"),
         ("other/a", "is not below 'set/'"),
+        ("set/.headrace-staging/a", "keeps for itself"),
     ],
 )
 def test_a_key_that_cannot_become_a_file_is_refused_with_the_reason(key: str, said: str) -> None:

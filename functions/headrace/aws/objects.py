@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from typing import Any
 from urllib.parse import unquote_plus
+from xml.etree import ElementTree as ET
 
 import boto3
 from botocore.config import Config
@@ -15,7 +16,8 @@ from headrace.aws.clients import CONFIG
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.ports import ObjectInfo, ObjectPage
 
-FORBIDDEN, MISSING = 403, 404
+FIRST_ERROR, FORBIDDEN, MISSING = 300, 403, 404
+LISTED = "Listed"
 
 
 class S3Objects:
@@ -46,6 +48,7 @@ class S3Objects:
             aws_secret_access_key=secret_access_key,
             config=CONFIG.merge(config),
         )
+        self._client.meta.events.register_first("before-parse.s3.ListObjectsV2", _read_listing)
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return the whole object. Raises AccessDenied, ObjectMissing."""
@@ -77,19 +80,8 @@ class S3Objects:
         if token is not None:
             asked["ContinuationToken"] = token
         with _named_errors("list", bucket, prefix):
-            answer = self._client.list_objects_v2(**asked)
-        # An XML answer cannot carry every key, so keys travel encoded; a server that ignored that is not decoded.
-        is_encoded = answer.get("EncodingType") == "url"
-        objects = tuple(
-            ObjectInfo(
-                unquote_plus(one["Key"]) if is_encoded else one["Key"],
-                one["Size"],
-                one["ETag"].strip('"'),
-                one.get("StorageClass", "STANDARD"),
-            )
-            for one in answer.get("Contents", [])
-        )
-        return ObjectPage(objects, answer.get("NextContinuationToken"))
+            answer: Mapping[str, Any] = self._client.list_objects_v2(**asked)
+        return ObjectPage(answer[LISTED], answer.get("NextContinuationToken"))
 
     def abort_uploads(self, bucket: str, prefix: str) -> int:
         """Abort every unfinished multipart upload below the prefix; return how many there were.
@@ -115,6 +107,30 @@ class S3Objects:
     def close(self) -> None:
         """Close the connections."""
         self._client.close()
+
+
+def _read_listing(response_dict: dict[str, Any], customized_response_dict: dict[str, Any], **_: Any) -> None:
+    """Read the objects of a listing, and leave the rest of the answer to botocore.
+
+    botocore reads the text twice, and every date in it: a million keys took it 76 CPU seconds more than this.
+    """
+    if response_dict["status_code"] >= FIRST_ERROR:
+        return
+    root = ET.fromstring(response_dict["body"])  # noqa: S314 - S3's answer; expat bounds expansion
+    namespace = root.tag.partition("ListBucketResult")[0]
+    # An XML answer cannot carry every key, so keys travel encoded; a server that ignored that is not decoded.
+    decoded = unquote_plus if root.findtext(f"{namespace}EncodingType") == "url" else str
+    contents = root.findall(f"{namespace}Contents")
+    customized_response_dict[LISTED] = tuple(_info(one, namespace, decoded) for one in contents)
+    for one in contents:
+        root.remove(one)
+    response_dict["body"] = ET.tostring(root)
+
+
+def _info(found: ET.Element, namespace: str, decoded: Callable[[str], str]) -> ObjectInfo:
+    key, size, etag = (found.findtext(f"{namespace}{name}", "") for name in ("Key", "Size", "ETag"))
+    storage_class = found.findtext(f"{namespace}StorageClass") or "STANDARD"
+    return ObjectInfo(decoded(key), int(size), etag.strip('"'), storage_class)
 
 
 @contextmanager

@@ -16,6 +16,12 @@ MAX_COMPONENT_BYTES = 255
 ARCHIVED_CLASSES = frozenset({"GLACIER", "DEEP_ARCHIVE"})
 """Storage classes whose objects answer a GET with 403 until they are restored."""
 
+RESERVED = ".headrace-"
+"""What the first folder of a path must not begin with: staging keeps such names for itself."""
+
+_PLAIN = re.compile(r"(?:[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,200}+/){0,10}+[A-Za-z0-9_][A-Za-z0-9_.=+-]{0,200}+")
+"""Paths that nothing can be said against; most keys of data sets are such, and this tells it fastest."""
+
 _UNPRINTABLE = re.compile(r"[\x00-\x1f\x7f-\x9f\ud800-\udfff]")
 
 
@@ -123,6 +129,10 @@ def _object_fault(listed: ListedObject, prefix: str) -> str | None:
 
 def _path_fault(path: str) -> str | None:
     """Return why a relative path cannot become a file safely, or None."""
+    if _PLAIN.fullmatch(path):
+        return None
+    if path.startswith(RESERVED):
+        return f"begins with {RESERVED!r}, which staging keeps for itself; rename it"
     if _UNPRINTABLE.search(path):
         return "holds a control character; rename it"
     if len(path.encode()) > MAX_PATH_BYTES:

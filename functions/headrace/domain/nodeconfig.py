@@ -84,6 +84,8 @@ class StageConfig(Contract):
     files: int
     bytes: Bytes
     progress_seconds: Seconds
+    index: str | None = None
+    """Key below the run's prefix under which the node writes what it staged, one JSON object a line."""
 
 
 class TrainConfig(Contract):
@@ -102,6 +104,8 @@ class TrainConfig(Contract):
     """Names of the job's inputs; with several, each is a folder below the data directory."""
     direct_sources: tuple[str, ...]
     """Addresses the command reads from S3 itself; empty when the data set was staged."""
+    index_parts: tuple[str, ...] = ()
+    """Keys below the run's prefix of what makes the index of the data set: JSON lines, or `DatasetPart`s (.json)."""
     results_bucket: str
     results_prefix: str
     stop_grace_seconds: Seconds

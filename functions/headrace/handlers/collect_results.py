@@ -1,32 +1,38 @@
-"""State CollectResults: checks one slice of the results manifests against the results bucket."""
+"""State CollectResults: checks one slice of the results manifests against the listing of the results bucket."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from headrace.domain.errors import ObjectMissing, ResultsIncomplete
+from headrace.domain.errors import AccessDenied, ObjectMissing, ResultsIncomplete
 from headrace.domain.instants import to_text
 from headrace.domain.model import Contract
 from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
 from headrace.handlers._entry import entry
 from headrace.handlers._files import read_model
 from headrace.handlers._rows import change_run, enter_phase, read_nodes
-from headrace.ports import Cloud
+from headrace.ports import Cloud, ObjectInfo
 
 MISSING_SHOWN = 20
+PARTS_PER_SLICE = 10
+PAGES_PER_PART = 4
+"""A part fits into two pages of a listing, unless others write there too; what is not seen then is asked for."""
 
 
 class Cursor(Contract):
     """Where the check is: `part` counts over all manifests in order of node id."""
 
     part: int = 0
+    node_id: str = ""
+    token: str | None = None
+    """Which page of the listing the next part of that node begins on."""
     files: int = 0
     bytes: int = 0
     is_done: bool = False
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Check the next part and return the cursor after it.
+    """Check the next parts and return the cursor after them.
 
     Raises ResultsIncomplete, naming up to 20 files, when S3 and a manifest disagree.
     """
@@ -36,12 +42,15 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         read_model(cloud, row, name, ResultsManifest) for name in sorted(_manifest_names(cloud, request["run_id"]))
     ]
     parts = [(manifest, name) for manifest in manifests for name in manifest.parts]
-    if cursor.part < len(parts):
-        manifest, name = parts[cursor.part]
+    for manifest, name in parts[cursor.part : cursor.part + PARTS_PER_SLICE]:
         files = read_model(cloud, row, name, ResultsPart).files
-        _check(cloud, manifest, files)
+        begin = cursor.token if cursor.node_id == manifest.node_id else None
         cursor = Cursor(
-            part=cursor.part + 1, files=cursor.files + len(files), bytes=cursor.bytes + sum(one.bytes for one in files)
+            part=cursor.part + 1,
+            node_id=manifest.node_id,
+            token=_check(cloud, manifest, files, begin),
+            files=cursor.files + len(files),
+            bytes=cursor.bytes + sum(one.bytes for one in files),
         )
     if cursor.part >= len(parts):
         cursor = _finish(cloud, row.run_id, cursor, manifests)
@@ -59,14 +68,47 @@ def _manifest_names(cloud: Cloud, run_id: str) -> list[str]:
     return found
 
 
-def _check(cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...]) -> None:
-    faults = [fault for file in files if (fault := _fault(cloud, manifest, file))]
+def _check(cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None) -> str | None:
+    """Check the files of a part; return the token of the page that the next part begins on."""
+    listed, token = _listed(cloud, manifest, files, token)
+    doubtful = [file for file in files if not _matches(file, listed.get(file.key))]
+    faults = [fault for file in doubtful if (fault := _fault(cloud, manifest, file))]
     if faults:
         shown = "; ".join(faults[:MISSING_SHOWN])
         raise ResultsIncomplete(f"{len(faults)} of {len(files)} files of node {manifest.node_id}: {shown}")
+    return token
+
+
+def _listed(
+    cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None
+) -> tuple[dict[str, ObjectInfo], str | None]:
+    """Return what a listing shows up to the last of the files, and the token of the page after it.
+
+    Manifests and listings are both in order of UTF-8. A role that may not list sees nothing here.
+    """
+    last = max((file.key for file in files), default="")
+    listed: dict[str, ObjectInfo] = {}
+    for _ in range(PAGES_PER_PART):
+        try:
+            page = cloud.objects.page(manifest.bucket, manifest.prefix, token)
+        except (AccessDenied, ObjectMissing):
+            break
+        listed |= {one.key: one for one in page.objects}
+        ends_with = page.objects[-1].key if page.objects else ""
+        if page.next_token is None or ends_with > last:
+            break
+        token = page.next_token
+        if ends_with == last:
+            break
+    return listed, token
+
+
+def _matches(file: ResultFile, found: ObjectInfo | None) -> bool:
+    return found is not None and (found.bytes, found.etag.strip('"')) == (file.bytes, file.etag.strip('"'))
 
 
 def _fault(cloud: Cloud, manifest: ResultsManifest, file: ResultFile) -> str | None:
+    """Ask for one object; a listing alone condemns nothing."""
     if not file.key.startswith(manifest.prefix):
         return f"{file.key} is outside {manifest.prefix}"
     try:

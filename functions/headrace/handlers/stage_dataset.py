@@ -57,6 +57,11 @@ def _shares(cloud: Cloud, row: RunRow, plan: Plan, nodes: Sequence[NodeRow]) -> 
     return {node.node_id: _share(cloud, row, node, by_index.get(node.index, [])) for node in nodes}
 
 
+def index_name(node: NodeRow) -> str:
+    """Return the key, below the run's prefix, of the index of what a node staged."""
+    return f"staging/{node.role}-{node.index}/index.jsonl"
+
+
 def _read_files(cloud: Cloud, row: RunRow) -> Iterator[DatasetFile]:
     for name in read_model(cloud, row, "dataset/summary.json", DatasetSummary).parts:
         yield from read_model(cloud, row, name, DatasetPart).files
@@ -73,4 +78,5 @@ def _share(cloud: Cloud, row: RunRow, node: NodeRow, files: Sequence[DatasetFile
         files=len(files),
         bytes=sum(file.bytes for file in files),
         progress_seconds=cloud.settings.heartbeat_seconds,
+        index=index_name(node),
     )

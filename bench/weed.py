@@ -1,0 +1,100 @@
+"""SeaweedFS as the S3 of the benches: a real server that answers ranges as S3 does, in a folder, on loopback."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import boto3
+
+KEY, SECRET, BUCKET = "bench", "bench-secret", "bench-data"
+PATIENCE_SECONDS = 60.0
+
+
+@contextmanager
+def weed(folder: Path) -> Iterator[int]:
+    """Serve the folder's buckets, of which BUCKET is made; yield the port. Raises RuntimeError when it does not start.
+
+    Ports are free ones. What an earlier server left in the folder is served again.
+    """
+    (folder / "data").mkdir(parents=True, exist_ok=True)
+    identity = {"accessKey": KEY, "secretKey": SECRET}
+    actions = ["Admin", "Read", "Write", "List", "Tagging"]
+    (folder / "s3.json").write_text(
+        json.dumps({"identities": [{"name": "bench", "credentials": [identity], "actions": actions}]})
+    )
+    master, volume, filer, port = free_ports(4)
+    with (folder / "weed.log").open("ab") as log:
+        server = subprocess.Popen(_command(folder, master, volume, filer, port), stdout=log, stderr=log, cwd=folder)
+    try:
+        _await_bucket(port, server)
+        yield port
+    finally:
+        server.terminate()
+        server.wait()
+
+
+def environment(port: int) -> dict[str, str]:
+    """Return the environment in which every S3 client finds the server."""
+    return {
+        **os.environ,
+        "AWS_ACCESS_KEY_ID": KEY,
+        "AWS_SECRET_ACCESS_KEY": SECRET,
+        "AWS_REGION": "us-east-1",
+        "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}",
+    }
+
+
+def free_ports(count: int) -> list[int]:
+    """Return ports that nobody listens on, with those 10,000 above them, which weed takes for gRPC."""
+    found: list[int] = []
+    while len(found) < count:
+        port = random.SystemRandom().randrange(11_000, 22_000)
+        if port not in found and _is_free(port) and _is_free(port + 10_000):
+            found.append(port)
+    return found
+
+
+def _is_free(port: int) -> bool:
+    with socket.socket() as one:
+        return one.connect_ex(("127.0.0.1", port)) != 0
+
+
+def _command(folder: Path, master: int, volume: int, filer: int, port: int) -> list[str]:
+    return [
+        *(str(Path(sys.executable).parent / "weed"), "server", f"-dir={folder / 'data'}"),
+        *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}", f"-volume.port={volume}"),
+        *("-filer", f"-filer.port={filer}", "-s3", f"-s3.port={port}", f"-s3.config={folder / 's3.json'}"),
+        *("-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=50", "-master.volumeSizeLimitMB=1024"),
+        "-master.telemetry=false",
+    ]
+
+
+def _await_bucket(port: int, server: subprocess.Popen[bytes]) -> None:
+    s3 = boto3.client(
+        "s3",
+        endpoint_url=f"http://127.0.0.1:{port}",
+        aws_access_key_id=KEY,
+        aws_secret_access_key=SECRET,
+        region_name="us-east-1",
+    )
+    end, pause = time.monotonic() + PATIENCE_SECONDS, threading.Event()
+    while server.poll() is None and time.monotonic() < end:
+        try:
+            if BUCKET not in {one["Name"] for one in s3.list_buckets()["Buckets"]}:
+                s3.create_bucket(Bucket=BUCKET)
+            s3.put_object(Bucket=BUCKET, Key="ready", Body=b"1")
+        except Exception:  # whatever it says while it starts
+            pause.wait(0.2)
+        else:
+            return
+    raise RuntimeError(f"weed does not serve; see {server.args!r}")
