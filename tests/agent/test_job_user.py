@@ -118,6 +118,7 @@ def test_packages_are_installed_by_that_user_too(work: Path) -> None:
 
 
 @as_root
+@pytest.mark.usefixtures("s3")
 def test_a_job_s_folders_are_its_user_s_and_what_the_agent_keeps_is_not(work: Path) -> None:
     asked, _ = work_for(work, "train", role="compute", train=train_part(direct_sources=["s3://data/set/"]))
     folders = folders_of(asked.node, asked.task.config)
