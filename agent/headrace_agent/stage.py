@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import hashlib
 import logging
 import shutil
 from collections.abc import Iterator
@@ -17,6 +18,7 @@ from headrace_agent.durability import sync_file_system
 from headrace_agent.fetch import Fetcher, FetchFailed
 from headrace_agent.fields import ConfigError
 from headrace_agent.mounts import is_mounted
+from headrace_agent.node import Node
 from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
@@ -30,6 +32,7 @@ LOG = logging.getLogger(__name__)
 STREAMS = 16
 RECORD_EVERY_FILES = 256
 TEMPORARY_FOLDER = ".headrace-staging"
+NOTHING_DIGEST = hashlib.sha256().hexdigest()
 
 
 def target_volume(config: NodeConfig) -> str:
@@ -49,9 +52,37 @@ def run_stage(work: Work) -> Outcome | None:
         task = work.task.config.stage
         if task is None:
             raise ConfigError("config.json has no part 'stage'")
+        if summary := _finished_before(work, task):
+            return _sealed(work, *summary)
         return asyncio.run(_Staging(work, task).run())
     except (ConfigError, UnsafePath, ActionFailed, *S3_ERRORS) as error:
+        if isinstance(error, ActionFailed) and work.stop.is_set():
+            return None
         return Outcome("Dataset Failed", {"reason": short(first_line(error)), "missing": []})
+
+
+def _finished_before(work: Work, task: StageTask) -> tuple[int, int, str] | None:
+    """Return files, bytes and digest when nothing is to be copied: no volume is filled here, or one that is closed."""
+    config, node = work.task.config, work.node
+    if not task.files and not config.volumes:
+        return 0, 0, NOTHING_DIGEST
+    folder = node.volumes / target_volume(config)
+    path = _state_file(node, folder)
+    if node.process_node or is_mounted(folder) or not path.exists():
+        return None
+    state = StageState(path, work.task.task_id)
+    summary = state.summary()
+    state.close()
+    return summary if summary[:2] == (task.files, task.bytes) else None
+
+
+def _state_file(node: Node, folder: Path) -> Path:
+    return node.state / f"stage-{folder.name}.sqlite3"
+
+
+def _sealed(work: Work, files: int, total_bytes: int, digest: str) -> Outcome:
+    seal(work.node, work.task.config, LOG.info, work.stop.is_set)
+    return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
 
 
 class _Staging:
@@ -63,7 +94,7 @@ class _Staging:
             raise ConfigError(f"nothing is mounted on {folder}; run `headrace-agent configure` first")
         self.root = SafeRoot(folder)
         self.temporary = folder / TEMPORARY_FOLDER
-        self.state = StageState(work.node.state / f"stage-{folder.name}.sqlite3", work.task.task_id)
+        self.state = StageState(_state_file(work.node, folder), work.task.task_id)
         self.tally = StageTally(task)
         self.finished: list[DatasetFile] = []
 
@@ -100,8 +131,7 @@ class _Staging:
                 f"config.json announces {self.task.files} files of {self.task.bytes} bytes, and the parts it names "
                 f"hold {files} files of {total_bytes} bytes"
             )
-        seal(self.work.node, self.work.task.config, LOG.info)
-        return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
+        return _sealed(self.work, files, total_bytes, digest)
 
     async def _report_progress(self) -> None:
         while True:
