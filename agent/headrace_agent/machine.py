@@ -122,7 +122,9 @@ def _holds(system: Path, name: str) -> str:
 
 
 def can_load(module: str) -> bool:
-    """Tell whether the kernel has the module, loaded or not, without loading it."""
+    """Tell whether the kernel has the module, loaded, built in or not yet loaded, without loading it."""
+    if Path("/sys/module", module.replace("-", "_")).exists():
+        return True
     try:
         done = subprocess.run(
             ("modprobe", "-n", "-q", module), capture_output=True, timeout=COMMAND_SECONDS, check=False
