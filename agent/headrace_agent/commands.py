@@ -112,7 +112,7 @@ def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespa
     if options.only_print:
         return _say("\n".join(str(action) for action in actions_for(node, config)))
     done = configure(node, config, _say)
-    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed))
+    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed, done.fabric))
     return _say(done.in_words)
 
 

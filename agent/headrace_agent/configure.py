@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from headrace_agent.actions import Action, one_by_one
 from headrace_agent.config import NodeConfig
+from headrace_agent.connect_commands import TRANSPORTS
 from headrace_agent.fields import ConfigError
 from headrace_agent.kernel_names import SYSTEM
 from headrace_agent.leftovers import leftovers
@@ -27,6 +28,8 @@ class Configured:
     actions: int
     not_executed: tuple[str, ...]
     in_words: str
+    fabric: str | None = None
+    """How the node reaches others or is reached, in words."""
 
 
 def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:
@@ -42,7 +45,7 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
     if not node.process_node:
         done = execute(actions, say)
         words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
-        return Configured(len(actions), (), words)
+        return Configured(len(actions), (), words, fabric_in_words(config, rdma_device(SYSTEM)))
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     for volume in own:
         (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
@@ -58,6 +61,15 @@ def actions_for(node: Node, config: NodeConfig) -> list[Action]:
     if config.role == "storage":
         return storage_actions(config, machine, node.volumes)
     return compute_actions(config, machine, node.volumes, node.data)
+
+
+def fabric_in_words(config: NodeConfig, device: str | None) -> str | None:
+    """Return what the run's fabric is on this machine, which is never another than the run's."""
+    if not (config.exports or config.imports) or config.fabric not in TRANSPORTS:
+        return None
+    if config.fabric == "tcp":
+        return f"NVMe/TCP at {config.address}"
+    return f"NVMe/RoCE at {config.address}, {f'by the device {device}' if device else 'in software'}"
 
 
 def machine_for(node: Node, config: NodeConfig) -> Machine:

@@ -9,7 +9,7 @@ import pytest
 
 from headrace_agent import configure as configuring
 from headrace_agent.config import NodeConfig
-from headrace_agent.configure import configure, release, seal
+from headrace_agent.configure import configure, fabric_in_words, release, seal
 from headrace_agent.fields import ConfigError
 from headrace_agent.preflight import missing, report
 from tests.agent.fabric_configs import compute, mirror_holder, mirrored_scratch, storage
@@ -64,6 +64,19 @@ def test_a_node_that_cannot_do_the_fabric_is_named_with_what_it_lacks(
     told = "node node-a cannot be a storage node of the fabric 'roce': the kernel 6.1 has no module nvmet-rdma"
     with pytest.raises(ConfigError, match=told):
         configure(node, storage(fabric="roce"), str)
+
+
+@pytest.mark.parametrize(
+    ("config", "device", "words"),
+    [
+        (storage(), None, "NVMe/TCP at 10.0.1.5"),
+        (compute(fabric="roce"), None, "NVMe/RoCE at 10.0.1.5, in software"),
+        (compute(fabric="roce"), "mlx5_0", "NVMe/RoCE at 10.0.1.5, by the device mlx5_0"),
+        (compute(fabric="none", imports=[]), None, None),
+    ],
+)
+def test_the_fabric_is_announced_as_it_is(config: NodeConfig, device: str | None, words: str | None) -> None:
+    assert fabric_in_words(config, device) == words
 
 
 def test_the_report_names_every_ability_and_what_is_missing_for_it(tmp_path: Path) -> None:
