@@ -37,13 +37,12 @@ def export_all(exports: Sequence[Export], slices: Mapping[str, Slice], machine: 
 
 
 def open_port(transport: str, machine: Machine) -> list[Action]:
-    """Return the writes for port 1; its type cannot change while linked, so a linked port is left alone."""
+    """Return the writes for port 1; the kernel refuses another address or type while a subsystem is linked to it."""
     settings = {"trtype": transport, "adrfam": "ipv4", "traddr": machine.address, "trsvcid": str(SERVICE_PORT)}
-    linked = Unless("exists", f"{PORT}/subsystems/*")
     return [
         Run(("mount", "-t", "configfs", "none", "/sys/kernel/config"), Unless("mounted", "/sys/kernel/config")),
         _make(PORT),
-        *(Write(f"{PORT}/addr_{name}", value, linked) for name, value in settings.items()),
+        *(_set(f"{PORT}/addr_{name}", value) for name, value in settings.items()),
     ]
 
 
@@ -102,16 +101,16 @@ def _identity(folder: str, nqn: str, export: Export) -> list[Action]:
     """Return what names the subsystem by its bytes, so that a copy elsewhere is a second path to the same namespaces.
 
     Controller ids of the two may not overlap; the maximum is written first, since it may not be below the minimum.
+    The kernel refuses another serial number or model once a host has seen them.
     """
-    linked = Unless("exists", f"{PORT}/subsystems/{nqn}")
     serial = uuid.uuid5(uuid.NAMESPACE_OID, nqn).hex[:SERIAL_DIGITS]
     return [
         _make(folder),
-        Write(f"{folder}/attr_allow_any_host", "0"),
-        Write(f"{folder}/attr_serial", serial, linked),
-        Write(f"{folder}/attr_model", MODEL, linked),
-        Write(f"{folder}/attr_cntlid_max", str(export.controller_id_max), linked),
-        Write(f"{folder}/attr_cntlid_min", str(export.controller_id_min), linked),
+        _set(f"{folder}/attr_allow_any_host", "0"),
+        _set(f"{folder}/attr_serial", serial),
+        _set(f"{folder}/attr_model", MODEL),
+        _set(f"{folder}/attr_cntlid_max", str(export.controller_id_max)),
+        _set(f"{folder}/attr_cntlid_min", str(export.controller_id_min)),
     ]
 
 
@@ -136,6 +135,10 @@ def _deny(subsystem: str, host: str) -> Action:
 def _unlink(nqn: str) -> Action:
     link = f"{PORT}/subsystems/{nqn}"
     return Run(("rm", link), Unless("absent", link))
+
+
+def _set(path: str, value: str) -> Action:
+    return Write(path, value, Unless("reads", f"{path}={value}"))
 
 
 def _make(folder: str) -> Action:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from headrace.domain.dataset import DatasetSummary
-from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
+from headrace.domain.errors import AccessDenied, DestinationDenied, ObjectMissing
 from headrace.domain.job import JobSpec
 from headrace.domain.planner import plan
 from headrace.domain.run import RunRow
@@ -23,18 +23,11 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
     job = read_job(cloud, row)
-    _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
     chosen = plan(job, summary, cloud.prices.catalog(job.region), cloud.prices.price_list(job.region))
     write_model(cloud, row, "plan.json", chosen)
     return {"storage": chosen.chosen.storage}
-
-
-def _refuse_mirrors(job: JobSpec) -> None:
-    """Refuse what a plan can count but nothing fills and exports yet: no run may promise what it has not."""
-    if job.resilience == "mirror":
-        raise InfeasibleJob("resilience: mirror can be planned but not carried out yet; write resilience: none")
 
 
 def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
