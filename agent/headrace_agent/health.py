@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import subprocess
 from collections.abc import Iterator
@@ -16,6 +17,7 @@ from headrace_agent.stripe_commands import array_device
 
 PROBE_SECONDS = 5
 PROBES_AT_ONCE = 32
+AFTER_KILL_SECONDS = 0.5
 
 
 def troubles(config: NodeConfig, volumes: Path) -> list[str]:
@@ -67,6 +69,8 @@ def _member(one: Volume, uuid: str) -> str | None:
         code = process.wait(PROBE_SECONDS)
     except subprocess.TimeoutExpired:
         process.kill()
+        with contextlib.suppress(subprocess.TimeoutExpired):
+            process.wait(AFTER_KILL_SECONDS)
         return f"volume {one.volume_id}: {device} did not answer a read within {PROBE_SECONDS} s"
     return f"volume {one.volume_id}: {device} fails reads" if code else None
 
