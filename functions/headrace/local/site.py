@@ -210,6 +210,7 @@ class LocalSite:
 
     def _open_guests(self, stack: ExitStack, processes: ProcessNodes, images: Path) -> VmNodes:
         preparing = Preparing(images, self._home / "vm", lambda _text: None)
+        preparing()  # what is missing is told now, and no launch has to wait for it
         environment = child_environment(os.environ)
         guests = VmNodes(processes, self._home / "vm", environment, preparing, LocalPrices().catalog)
         stack.callback(guests.close)
