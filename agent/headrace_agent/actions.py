@@ -25,6 +25,7 @@ State = Literal[
     "begun",
     "in-array",
     "marked",
+    "mapped",
     "sealed",
     "still",
 ]
@@ -37,8 +38,8 @@ class Unless:
     `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
     `connected`: `NQN@address`; `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a whole XFS.
     `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`. `marked`:
-    `device=text` in the first block. `sealed`: a mapped device that refuses writes. `still`: a device to which nothing
-    was written for a while.
+    `device=text` in the first block. `mapped`: a name of device-mapper. `sealed`: one that refuses writes. `still`: a
+    device to which nothing was written for a while.
     """
 
     kind: State

@@ -50,6 +50,8 @@ def _unserve(found: Leftovers) -> Iterable[Action]:
 def _unload(found: Leftovers) -> Iterable[Action]:
     for name in found.mapped:
         yield Run(("dmsetup", "remove", "--retry", name), may_fail=True)
+    if found.mapped:
+        yield Run(("dmsetup", "mknodes"), may_fail=True)
     for link in found.soft_roce:
         yield Run(("rdma", "link", "del", link), may_fail=True)
     for module in MODULES:

@@ -74,12 +74,16 @@ def check_blank(disks: Sequence[Disk], array_uuids: Sequence[str]) -> None:
 
 
 def make_slice(one: Slice) -> list[Action]:
-    """Return what maps the slice for reading and writing, its disk without a scheduler, which NVMe has no use for."""
+    """Return what maps the slice for reading and writing, its disk without a scheduler, which NVMe has no use for.
+
+    Where no udev runs, only mknodes makes the path.
+    """
     table = f"0 {one.length} linear {one.disk.path} {one.start}"
     scheduler = f"/sys/block/{one.disk.path.rsplit('/', 1)[1]}/queue/scheduler"
     return [
-        Write(scheduler, "none", Unless("exists", one.device), may_fail=True),
-        Run(("dmsetup", "create", one.name, "--table", table), Unless("exists", one.device)),
+        Write(scheduler, "none", Unless("mapped", one.name), may_fail=True),
+        Run(("dmsetup", "create", one.name, "--table", table), Unless("mapped", one.name)),
+        Run(("dmsetup", "mknodes", one.name), Unless("exists", one.device)),
     ]
 
 

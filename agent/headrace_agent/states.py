@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headrace_agent.actions import Unless
-from headrace_agent.kernel_names import NotThere, controllers, read, with_devices
+from headrace_agent.kernel_names import SYSTEM, NotThere, controllers, read, with_devices
+from headrace_agent.machine import mapped_names
 from headrace_agent.mounts import is_mounted
 
 BLOCK_BYTES = 4096
@@ -133,6 +134,7 @@ STATES: Mapping[str, Callable[[str], bool]] = {
     "begun": lambda value: any(_members(value)),
     "in-array": _in_array,
     "marked": _marked,
+    "mapped": lambda value: value in mapped_names(SYSTEM),
     "sealed": _sealed,
     "still": _still,
 }

@@ -40,6 +40,7 @@ ls /sys/kernel/config/nvmet/subsystems /sys/kernel/config/nvmet/ports /sys/kerne
 ls /sys/block | grep -E '^(md|dm-)'
 ls /sys/class/nvme-fabrics/ctl 2>/dev/null | grep nvme
 ls /sys/class/infiniband 2>/dev/null
+ls /dev/mapper 2>/dev/null | grep headrace
 grep -E ' (/data|/var/lib/headrace)' /proc/mounts
 true
 """
@@ -131,7 +132,7 @@ class Lab:
     def document(self, name: str, *nodes: str) -> dict[str, Done]:
         """Run a document on nodes at once; all must succeed."""
         done = self.try_document(name, *nodes)
-        failed = {node: one for node, one in done.items() if one.code}
+        failed = {node: f"{one.output[-1500:]}{one.errors}" for node, one in done.items() if one.code}
         assert not failed, f"document {name} failed: {failed}"
         return done
 

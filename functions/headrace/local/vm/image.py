@@ -97,11 +97,15 @@ def agent_layer(image: Image, agent: Path, requirements: Sequence[str], folder: 
     site = root / "usr/lib/python3/dist-packages"
     shutil.copytree(packages, site)
     shutil.copytree(agent, site / "headrace_agent", ignore=shutil.ignore_patterns("__pycache__"))
-    program = root / "usr/local/bin/headrace-agent"
-    program.parent.mkdir(parents=True)
-    program.write_text("#!/usr/bin/python3\nimport sys\nfrom headrace_agent.__main__ import main\n\nsys.exit(main())\n")
-    program.chmod(0o755)
-    (program.parent / "python").symlink_to("/usr/bin/python3")
+    authorities = root / "etc/ssl/certs/ca-certificates.crt"
+    authorities.parent.mkdir(parents=True)
+    shutil.copy(packages / "botocore/cacert.pem", authorities)  # without any, obstore makes no client, even for http
+    programs = root / "usr/local/bin"
+    programs.mkdir(parents=True)
+    for name, text in PROGRAMS.items():
+        (programs / name).write_text(text)
+        (programs / name).chmod(0o755)
+    (programs / "python").symlink_to("/usr/bin/python3")
     _pack(root, folder / "agent.cpio")
     shutil.rmtree(root)
     return folder / "agent.cpio"
