@@ -24,6 +24,8 @@ State = Literal[
     "striped",
     "begun",
     "in-array",
+    "assembled",
+    "stopped",
     "marked",
     "mapped",
     "sealed",
@@ -37,9 +39,9 @@ class Unless:
 
     `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
     `connected`: `NQN@address`; `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a whole XFS.
-    `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`. `marked`:
-    `device=text` in the first block. `mapped`: a name of device-mapper. `sealed`: one that refuses writes. `still`: a
-    device to which nothing was written for a while.
+    `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`. `assembled`,
+    `stopped`: an array. `marked`: `device=text` in the first block. `mapped`: a name of device-mapper. `sealed`: one
+    that refuses writes. `still`: a device to which nothing was written for a while.
     """
 
     kind: State

@@ -29,7 +29,7 @@ def release_actions(found: Leftovers) -> list[Action]:
         for one in found.mounts
     ]
     actions += [
-        Run(("mdadm", "--stop", one), Unless("absent", one), may_fail=True, seconds=UNMOUNT_SECONDS)
+        Run(("mdadm", "--stop", one), Unless("stopped", one), may_fail=True, seconds=UNMOUNT_SECONDS)
         for one in found.arrays
     ]
     actions += [disconnect(nqn) for nqn in dict.fromkeys(one.nqn for one in found.connections)]

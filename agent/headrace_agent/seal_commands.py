@@ -55,7 +55,7 @@ def close(volume: Volume, slices: Mapping[str, Slice], machine: Machine, volumes
         marks = [Mark(member, mark_of(volume.array_uuid)) for member in members]
     return [
         Run(("umount", folder), Unless("unmounted", folder)),
-        Run(("mdadm", "--stop", device), Unless("absent", device)),
+        Run(("mdadm", "--stop", device), Unless("stopped", device)),
         *marks,
     ]
 

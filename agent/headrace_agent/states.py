@@ -84,6 +84,18 @@ def _in_array(value: str) -> bool:
     return slot.is_dir() and "faulty" not in read(slot / "state")
 
 
+def _assembled(value: str) -> bool:
+    """Tell whether an array runs; its path says nothing, since without udev nobody removes it."""
+    return read(kernel_folder(value) / "md/array_state") not in ("", "clear", "inactive")
+
+
+def _stopped(value: str) -> bool:
+    try:
+        return not _assembled(value)
+    except OSError:
+        return True
+
+
 def _marked(value: str) -> bool:
     device, _, text = value.partition("=")
     return first_bytes(with_devices(device), BLOCK_BYTES).rstrip(b"\0") == f"{text}\n".encode()
@@ -133,6 +145,8 @@ STATES: Mapping[str, Callable[[str], bool]] = {
     "striped": lambda value: all(_members(value)),
     "begun": lambda value: any(_members(value)),
     "in-array": _in_array,
+    "assembled": _assembled,
+    "stopped": _stopped,
     "marked": _marked,
     "mapped": lambda value: value in mapped_names(SYSTEM),
     "sealed": _sealed,

@@ -78,14 +78,14 @@ def make_array(volume: Volume, members: Sequence[str]) -> list[Action]:
         )
     data_members(volume)
     device = array_device(volume)
-    there = Unless("exists", device)
+    there = Unless("assembled", device)
     made = f"{uuid_text(volume.array_uuid)}={','.join(members)}"
     known = Unless("begun" if volume.raid_level else "striped", made)
     assemble = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--run", *members)
     return [
         Await(Unless("present", ",".join(members)), APPEAR_SECONDS),
         Run(assemble, there, may_fail=True),
-        Run(("mdadm", "--stop", device), known, may_fail=True),
+        Run(("mdadm", "--stop", device), there, may_fail=True),
         Run(("wipefs", "-aq", *members), known),
         Run(_create(volume, members), known),
         Run((*assemble, "--verbose"), there),
@@ -158,7 +158,7 @@ def mount(volume: Volume, folder: Path, options: str) -> list[Action]:
 def sealed_volume(volume: Volume, members: Sequence[str], folder: Path) -> list[Action]:
     """Return the commands that find a sealed volume and mount it, never to be written."""
     device = array_device(volume)
-    there = Unless("exists", device)
+    there = Unless("assembled", device)
     argv = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--readonly", "--run", *members)
     return [
         Await(Unless("present", ",".join(members)), APPEAR_SECONDS),

@@ -37,7 +37,8 @@ SCRIPT_SECONDS = 120.0
 LEFT = """
 ls /sys/kernel/config/nvmet/subsystems /sys/kernel/config/nvmet/ports /sys/kernel/config/nvmet/hosts 2>/dev/null \
   | grep -v ':$' | grep .
-ls /sys/block | grep -E '^(md|dm-)'
+ls /sys/block | grep -E '^dm-'
+for array in /sys/block/md*/md/array_state; do [ -e $array ] && grep -Hv -E '^(clear|inactive)$' $array; done
 ls /sys/class/nvme-fabrics/ctl 2>/dev/null | grep nvme
 ls /sys/class/infiniband 2>/dev/null
 ls /dev/mapper 2>/dev/null | grep headrace
