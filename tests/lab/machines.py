@@ -30,7 +30,8 @@ IMAGES = CHECKOUT / "build" / "vm"
 RUN_ID, BUCKET = "lab-1", "lab-runs"
 PREFIX = f"runs/{RUN_ID}/"
 ROLES: dict[str, Role] = {"s0": "storage", "s1": "storage", "c0": "compute", "c1": "compute"}
-DISK_BYTES = 512 * 1024**2
+DISK_BYTES = 576 * 1024**2
+"""Half of it would be too small for mkfs.xfs, which wants room for a log of 64 MiB."""
 DISKS = 2
 DOCUMENT_SECONDS = 180.0
 SCRIPT_SECONDS = 120.0
