@@ -9,6 +9,7 @@ from tests.lab.test_smoke import CHECK, COMPUTE, STORAGE, VOLUMES, WRITES, fill
 
 def test_striped_volumes_are_filled_over_the_fabric_by_two_and_read_by_two(lab: Lab, fabric: str) -> None:
     lab.configure(configs(STRIPED, fabric))
+    lab.document("preflight", *STORAGE, *COMPUTE)
     for _ in range(2):
         lab.document("configure-storage", *STORAGE)
     sums = fill(lab, *STORAGE)
@@ -24,6 +25,7 @@ def test_striped_volumes_are_filled_over_the_fabric_by_two_and_read_by_two(lab: 
     assert {node: text.splitlines() for node, text in lab.on(COMPUTE, CHECK).items()} == dict.fromkeys(COMPUTE, sums)
     for command in WRITES:
         assert lab.attempt("c1", command.format(volumes=VOLUMES)).code, f"not refused: {command}"
-    lab.document("release-node", *COMPUTE)
-    lab.document("release-node", *STORAGE)
+    assert '"healthy": true' in lab.run("c1", "headrace-agent health")
+    for nodes in (COMPUTE, COMPUTE, STORAGE, STORAGE):
+        lab.document("release-node", *nodes)
     assert lab.left() == {}

@@ -106,6 +106,8 @@ def agent_layer(image: Image, agent: Path, requirements: Sequence[str], folder: 
         (programs / name).write_text(text)
         (programs / name).chmod(0o755)
     (programs / "python").symlink_to("/usr/bin/python3")
+    (root / "usr/bin").mkdir()
+    (root / "usr/bin/sh").symlink_to("bash")
     _pack(root, folder / "agent.cpio")
     shutil.rmtree(root)
     return folder / "agent.cpio"
