@@ -9,10 +9,10 @@ CONTEXT ?=
 CDK := npx --yes aws-cdk@2 --app "$(DEV)/bin/python -m infra.app"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak mutants lint lock golden clean chaos bench synth idle deploy destroy
+.PHONY: help run test soak mutants lint lock golden clean chaos bench synth idle deploy destroy lab lab-smoke lab-bench
 
 help: ## list the commands
-	@sed -n 's/^\([a-z]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 14
+	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
 
 run: $(RUN)/ready ## set up and run the example job on this machine (JOB=path for your own)
 	@$(RUN)/bin/headrace run $(JOB)
@@ -38,6 +38,15 @@ bench: $(DEV)/bench-ready ## measure planning, the copy against other tools (BEN
 
 mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)
 	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))
+
+lab: $(DEV)/ready ## run the documents on real kernels in virtual machines: every layout, loss and repair (ONLY=expression)
+	.ci/lab $(DEV)/bin/pytest tests/lab $(if $(ONLY),-k "$(ONLY)")
+
+lab-smoke: $(DEV)/ready ## the shortest whole way in virtual machines: filled, sealed, read by two, undone
+	.ci/lab $(DEV)/bin/pytest tests/lab/test_smoke.py
+
+lab-bench: $(DEV)/ready ## print how set-up and release take their time as volumes grow, in virtual machines
+	.ci/lab $(DEV)/bin/python -m tests.lab.bench
 
 lint: $(DEV)/ready .ci/node_modules/ready ## ruff, mypy strict, asl-validator
 	$(DEV)/bin/ruff check

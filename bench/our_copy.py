@@ -55,8 +55,24 @@ def _node(bucket: str, folder: Path) -> Node:
 
 
 def _config(task: StageTask) -> NodeConfig:
-    volume = Volume("v0", "dataset", "a", "b", "c", 131072, 1, hydrated_here=True)
-    return NodeConfig("bench", 1, "node-a", "compute", "nqn", "tcp", 10.0, (volume,), (), (), task, None)
+    volume = Volume("v0", "dataset", "a", "b", "c", 131072, 1, hydrated_here=True, raid_level=0, slices=())
+    return NodeConfig(
+        run_id="bench",
+        attempt=1,
+        node_id="node-a",
+        role="compute",
+        host_nqn="nqn",
+        address="127.0.0.1",
+        fabric="tcp",
+        heartbeat_seconds=10.0,
+        volumes=(volume,),
+        slices=(),
+        exports=(),
+        copies=(),
+        imports=(),
+        stage=task,
+        train=None,
+    )
 
 
 def _say_nothing(detail_type: str, body: Any) -> None:

@@ -1,35 +1,68 @@
-"""What can be done to a machine, as data: it is printed, recorded or executed, and always the same."""
+"""What can be done to a machine, as data: it is printed, recorded or executed, and always the same.
+
+Names that a kernel gives only when things are there stand as `namespace(UUID)` (the block device of a namespace that
+was connected to) and `controllers(NQN)` (its connections); they are resolved when the action is done.
+"""
 
 from __future__ import annotations
 
 import shlex
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
+
+State = Literal[
+    "exists",
+    "absent",
+    "present",
+    "mounted",
+    "unmounted",
+    "connected",
+    "disconnected",
+    "reads",
+    "formatted",
+    "striped",
+    "begun",
+    "in-array",
+    "assembled",
+    "stopped",
+    "marked",
+    "mapped",
+    "sealed",
+    "still",
+]
 
 
 @dataclass(frozen=True)
 class Unless:
-    """A state in which an action has nothing to do.
+    """A state in which an action has nothing to do, of the thing that `value` names.
 
-    `exists` a path; `mounted` on a path; `connected` to a subsystem by NQN; `formatted` a device with a file system
-    UUID (`value` is `device=uuid`); `enabled` a file that holds 1.
+    `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
+    `connected`: `NQN@address`; `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a whole XFS.
+    `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`. `assembled`,
+    `stopped`: an array. `marked`: `device=text` in the first block. `mapped`: a name of device-mapper. `sealed`: one
+    that refuses writes. `still`: a device to which nothing was written for a while.
     """
 
-    kind: Literal["exists", "mounted", "connected", "formatted", "enabled"]
+    kind: State
     value: str
 
     def __str__(self) -> str:
-        return f"unless {self.kind}: {self.value}"
+        return f"{self.kind}: {self.value}"
 
 
 @dataclass(frozen=True)
 class Run:
-    """A command; `tries` repeats one that needs a device to appear, `may_fail` lets the next action go on."""
+    """A command; `tries` repeats one that needs something to appear, `may_fail` lets the next action go on.
+
+    One that has not ended after `seconds` is killed, and counts as failed even if the kernel does not let go of it.
+    """
 
     argv: tuple[str, ...]
     unless: Unless | None = None
     tries: int = 1
     may_fail: bool = False
+    seconds: int = 300
 
     def __str__(self) -> str:
         return shlex.join(self.argv) + _remark(self.unless)
@@ -42,6 +75,7 @@ class Write:
     path: str
     text: str
     unless: Unless | None = None
+    may_fail: bool = False
 
     def __str__(self) -> str:
         option = "" if self.text.endswith("\n") else "-n "
@@ -64,8 +98,58 @@ class Link:
         return shlex.join(("ln", "-s", self.target, self.link)) + _remark(self.unless)
 
 
-Action = Run | Write | Link
+@dataclass(frozen=True)
+class Mark:
+    """A text in the first block of a member, which md's metadata (version 1.2) leaves free."""
+
+    device: str
+    text: str
+
+    @property
+    def unless(self) -> Unless:
+        """Return the state in which the mark is there already."""
+        return Unless("marked", f"{self.device}={self.text}")
+
+    def __str__(self) -> str:
+        return f"echo {shlex.quote(self.text)} | dd of={self.device} bs=4096 count=1 conv=sync,fsync" + _remark(
+            self.unless
+        )
+
+
+@dataclass(frozen=True)
+class Await:
+    """A wait until a state holds, for so long at most."""
+
+    until: Unless
+    seconds: int
+
+    @property
+    def unless(self) -> Unless:
+        """Return the state that is waited for."""
+        return self.until
+
+    def __str__(self) -> str:
+        return f"# wait until {self.until} (at most {self.seconds} s)"
+
+
+@dataclass(frozen=True)
+class Together:
+    """Commands that are done at the same time; the first fault among them is the fault of all."""
+
+    commands: tuple[Run, ...]
+    unless: None = None
+
+    def __str__(self) -> str:
+        return "\n".join([*(f"{shlex.join(one.argv)} &{_remark(one.unless)}" for one in self.commands), "wait"])
+
+
+Action = Run | Write | Link | Mark | Await | Together
+
+
+def one_by_one(actions: Iterable[Action]) -> list[Action]:
+    """Return the actions, those that are done together each for itself, for lists of what was not done."""
+    return [one for action in actions for one in (action.commands if isinstance(action, Together) else (action,))]
 
 
 def _remark(unless: Unless | None) -> str:
-    return f"  # {unless}" if unless else ""
+    return f"  # unless {unless}" if unless else ""

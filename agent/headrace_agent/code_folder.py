@@ -87,7 +87,27 @@ def _save(store: S3Store, key: str, target: Path) -> None:
 
 def _unpack_tar(archive: Path, work: Path) -> None:
     with tarfile.open(archive) as members:
-        members.extractall(work, filter="data")
+        if hasattr(tarfile, "data_filter"):
+            members.extractall(work, filter="data")
+        else:
+            _unpack_plain(members, SafeRoot(work))
+
+
+def _unpack_plain(members: tarfile.TarFile, root: SafeRoot) -> None:
+    """Unpack files only, where Python is older than 3.11.4 (Debian 12 has 3.11.2) and knows no filters (PEP 706)."""
+    for member in members:
+        if member.isdir():
+            continue
+        source = members.extractfile(member) if member.isreg() else None
+        if source is None:
+            raise UnsafePath(
+                f"{member.name!r} is a link or a device, which Python before 3.11.4 does not unpack safely"
+            )
+        target = root.place(member.name.removeprefix("./"))
+        with source, target.open("wb") as stream:
+            shutil.copyfileobj(source, stream)
+        if member.mode & stat.S_IXUSR:
+            target.chmod(0o755)
 
 
 def _unpack_zip(archive: Path, work: Path) -> None:

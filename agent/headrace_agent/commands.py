@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import json
 import logging
 import os
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 import obstore
@@ -41,6 +42,11 @@ def build_parser() -> argparse.ArgumentParser:
     configure.add_argument(
         "--config", type=Path, metavar="FILE", help="read this configuration instead of the one in S3"
     )
+    commands.add_parser("preflight", help="say what this machine can do, and fail if its configuration asks for more")
+    commands.add_parser("probe", help="say what any machine can do of the data path, in JSON; needs no node")
+    commands.add_parser("seal", help="close and seal the volumes of this storage node, and admit their readers")
+    commands.add_parser("health", help="read a block of everything this node uses, and fail if something is wrong")
+    commands.add_parser("release", help="undo everything: mounts, arrays, connections, exports, slices")
     commands.add_parser("stage", help="hand the staging of this node's share to the agent, and return")
     commands.add_parser("train", help="hand the job to the agent, and return")
     commands.add_parser("notice", help="tell the job in the file $HEADRACE_NOTICE that it will be ended soon")
@@ -53,15 +59,11 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
     options = build_parser().parse_args(arguments)
     if options.command == "version":
         return _say(f"headrace-agent {VERSION}")
+    if options.command == "probe":
+        return _probe()
     try:
         node = load_node(environ)
-        if options.command == "serve":
-            return _serve(node, environ)
-        if options.command == "configure":
-            return _configure(node, environ, options)
-        if options.command == "notice":
-            return _notice(node, environ)
-        return _hand_in(node, environ, options.command)
+        return OWN_ACTIONS.get(options.command, _hand_in)(node, environ, options)
     except (ConfigError, FolderBusy, ActionFailed, *S3_ERRORS) as error:
         reason = error if isinstance(error, (ConfigError, FolderBusy, ActionFailed)) else first_line(error)
         sys.stderr.write(f"headrace-agent {options.command}: {reason}\n")
@@ -92,7 +94,7 @@ def _own_object(node: Node, name: str, what: str) -> bytes:
         raise ConfigError(f"there is no {what} at s3://{node.run_bucket}/{key}; the control plane writes it") from error
 
 
-def _serve(node: Node, environ: Mapping[str, str]) -> int:
+def _serve(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:
     from headrace_agent.daemon import Daemon  # noqa: PLC0415 - the other commands need none of it
 
     logging.basicConfig(stream=sys.stderr, level=logging.INFO, format="%(asctime)s %(levelname)s %(message)s")
@@ -110,22 +112,78 @@ def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespa
     if options.only_print:
         return _say("\n".join(str(action) for action in actions_for(node, config)))
     done = configure(node, config, _say)
-    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed))
+    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed, done.fabric))
     return _say(done.in_words)
 
 
-def _hand_in(node: Node, environ: Mapping[str, str], kind: str) -> int:
+def _hand_in(node: Node, environ: Mapping[str, str], options: argparse.Namespace) -> int:
+    kind = options.command
     task_id, is_new = Spool(node.folder / "spool").hand_in(kind, config_text(node, environ))
     return _say(f"handed in {task_id}" if is_new else f"{task_id} was handed in before; it runs once")
 
 
-def _notice(node: Node, environ: Mapping[str, str]) -> int:
+def _notice(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:
     from headrace_agent.job_setup import folders_of  # noqa: PLC0415 - the other commands need none of it
     from headrace_agent.notice import append_notice, notice_line  # noqa: PLC0415 - same
 
     folders = folders_of(node, parse_config(config_text(node, environ)))
     line = notice_line(_own_object(node, "notice.json", "notice"))
     return _say(line if append_notice(folders.notice, line) else "the job was told before")
+
+
+def _probe() -> int:
+    from headrace_agent.preflight import report  # noqa: PLC0415 - the other commands need none of it
+
+    return _say(json.dumps(report(), indent=2))
+
+
+def _preflight(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:
+    from headrace_agent.configure import check_abilities, check_owner  # noqa: PLC0415 - as above
+
+    _probe()
+    config = parse_config(config_text(node, environ))
+    check_owner(node, config)
+    if node.process_node:
+        return _say("a process node needs none of this")
+    check_abilities(node, config)
+    return _say(f"this machine can be a {config.role} node over the fabric {config.fabric}")
+
+
+def _seal(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:
+    from headrace_agent.configure import check_owner, seal  # noqa: PLC0415 - as above
+
+    config = parse_config(config_text(node, environ))
+    check_owner(node, config)
+    seal(node, config, _say)
+    return _say("sealed" if config.role == "storage" else "only storage nodes hold what is sealed")
+
+
+def _health(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:
+    from headrace_agent.health import troubles  # noqa: PLC0415 - as above
+
+    found = [] if node.process_node else troubles(parse_config(config_text(node, environ)), node.volumes)
+    _say(json.dumps({"healthy": not found, "troubles": found}, indent=2))
+    return 1 if found else 0
+
+
+def _release(node: Node, _environ: Mapping[str, str], _: argparse.Namespace) -> int:
+    from headrace_agent.configure import release  # noqa: PLC0415 - as above
+
+    left = release(node, _say)
+    if left:
+        raise ActionFailed(f"still there after the release: {'; '.join(left)}")
+    return _say("nothing is left of the data path")
+
+
+OWN_ACTIONS: Mapping[str, Callable[[Node, Mapping[str, str], argparse.Namespace], int]] = {
+    "serve": _serve,
+    "configure": _configure,
+    "notice": _notice,
+    "preflight": _preflight,
+    "seal": _seal,
+    "health": _health,
+    "release": _release,
+}
 
 
 def _say(text: str) -> int:

@@ -21,18 +21,40 @@ class Volume:
     stripe_unit_bytes: int
     members: int
     hydrated_here: bool
+    raid_level: int
+    slices: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class SliceRequest:
+    """One equal part of this node's disks; the UUID is its identity on every path to it."""
+
+    name: str
+    namespace_uuid: str
+    array_uuid: str
 
 
 @dataclass(frozen=True)
 class Export:
-    """One namespace that a storage node serves: one slice of one volume."""
+    """A slice as a namespace of a subsystem, for one audience; `phase` is filling, sealed or always."""
 
     subsystem_nqn: str
     namespace_id: int
     namespace_uuid: str
-    volume_id: str
-    slice_index: int
+    phase: str
     allowed_host_nqns: tuple[str, ...]
+    controller_id_min: int
+    controller_id_max: int
+
+
+@dataclass(frozen=True)
+class Copy:
+    """A slice to be filled with the bytes of another node's, once that one is sealed."""
+
+    namespace_uuid: str
+    address: str
+    service_port: int
+    subsystem_nqn: str
 
 
 @dataclass(frozen=True)
@@ -45,6 +67,10 @@ class Import:
     subsystem_nqn: str
     volume_ids: tuple[str, ...]
     queues: int
+    keep_alive_seconds: int
+    reconnect_seconds: int
+    fast_fail_seconds: int
+    loss_seconds: int
     shared_folder: str | None
 
 
@@ -90,10 +116,13 @@ class NodeConfig:
     node_id: str
     role: str
     host_nqn: str
+    address: str
     fabric: str
     heartbeat_seconds: float
     volumes: tuple[Volume, ...]
+    slices: tuple[SliceRequest, ...]
     exports: tuple[Export, ...]
+    copies: tuple[Copy, ...]
     imports: tuple[Import, ...]
     stage: StageTask | None
     train: TrainTask | None
@@ -115,10 +144,13 @@ def parse_config(text: str | bytes) -> NodeConfig:
         node_id=fields.text("node_id"),
         role=fields.text("role"),
         host_nqn=fields.text("host_nqn"),
+        address=fields.text("address"),
         fabric=fields.text("fabric"),
         heartbeat_seconds=fields.number("heartbeat_seconds"),
         volumes=tuple(_volume(one) for one in fields.sections("volumes")),
+        slices=tuple(_slice(one) for one in fields.sections("slices")),
         exports=tuple(_export(one) for one in fields.sections("exports")),
+        copies=tuple(_copy(one) for one in fields.sections("copies")),
         imports=tuple(_import(one) for one in fields.sections("imports")),
         stage=_stage(stage) if stage else None,
         train=_train(train) if train else None,
@@ -135,6 +167,16 @@ def _volume(fields: Fields) -> Volume:
         stripe_unit_bytes=fields.integer("stripe_unit_bytes"),
         members=fields.integer("members"),
         hydrated_here=fields.flag("hydrated_here"),
+        raid_level=fields.integer("raid_level"),
+        slices=fields.texts("slices"),
+    )
+
+
+def _slice(fields: Fields) -> SliceRequest:
+    return SliceRequest(
+        name=fields.text("name"),
+        namespace_uuid=fields.text("namespace_uuid"),
+        array_uuid=fields.text("array_uuid"),
     )
 
 
@@ -143,9 +185,19 @@ def _export(fields: Fields) -> Export:
         subsystem_nqn=fields.text("subsystem_nqn"),
         namespace_id=fields.integer("namespace_id"),
         namespace_uuid=fields.text("namespace_uuid"),
-        volume_id=fields.text("volume_id"),
-        slice_index=fields.integer("slice_index"),
+        phase=fields.text("phase"),
         allowed_host_nqns=fields.texts("allowed_host_nqns"),
+        controller_id_min=fields.integer("controller_id_min"),
+        controller_id_max=fields.integer("controller_id_max"),
+    )
+
+
+def _copy(fields: Fields) -> Copy:
+    return Copy(
+        namespace_uuid=fields.text("namespace_uuid"),
+        address=fields.text("address"),
+        service_port=fields.integer("service_port"),
+        subsystem_nqn=fields.text("subsystem_nqn"),
     )
 
 
@@ -157,6 +209,10 @@ def _import(fields: Fields) -> Import:
         subsystem_nqn=fields.text("subsystem_nqn"),
         volume_ids=fields.texts("volume_ids"),
         queues=fields.integer("queues"),
+        keep_alive_seconds=fields.integer("keep_alive_seconds"),
+        reconnect_seconds=fields.integer("reconnect_seconds"),
+        fast_fail_seconds=fields.integer("fast_fail_seconds"),
+        loss_seconds=fields.integer("loss_seconds"),
         shared_folder=fields.text_or_none("shared_folder"),
     )
 

@@ -5,14 +5,20 @@ from __future__ import annotations
 from collections.abc import Callable
 from dataclasses import dataclass
 
-from headrace_agent.actions import Action
+from headrace_agent.actions import Action, one_by_one
 from headrace_agent.config import NodeConfig
+from headrace_agent.connect_commands import TRANSPORTS
 from headrace_agent.fields import ConfigError
-from headrace_agent.machine import Machine, imagined_machine, this_machine
+from headrace_agent.kernel_names import SYSTEM
+from headrace_agent.leftovers import leftovers
+from headrace_agent.machine import Machine, imagined_machine, rdma_device, this_machine
 from headrace_agent.names import plain_name
 from headrace_agent.node import Node
-from headrace_agent.node_commands import compute_actions, seal_actions, storage_actions
+from headrace_agent.node_commands import compute_actions, storage_actions
+from headrace_agent.preflight import missing
+from headrace_agent.release_commands import release_actions
 from headrace_agent.runner import execute, record
+from headrace_agent.seal_commands import seal_actions
 
 
 @dataclass(frozen=True)
@@ -22,6 +28,8 @@ class Configured:
     actions: int
     not_executed: tuple[str, ...]
     in_words: str
+    fabric: str | None = None
+    """How the node reaches others or is reached, in words."""
 
 
 def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:
@@ -29,16 +37,19 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
 
     A process node formats nothing and exports nothing: it makes plain folders, and records what it did not do.
     """
-    _check_owner(node, config)
-    actions = actions_for(node, config)
+    check_owner(node, config)
     if not node.process_node:
         _check_described(config)
+        check_abilities(node, config)
+    actions = actions_for(node, config)
+    if not node.process_node:
         done = execute(actions, say)
         words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
-        return Configured(len(actions), (), words)
+        return Configured(len(actions), (), words, fabric_in_words(config, rdma_device(SYSTEM)))
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     for volume in own:
         (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
+    actions = one_by_one(actions)
     record(actions, node.folder, say)
     words = f"configured as a process node: {len(own)} folders made, {len(actions)} actions not executed here"
     return Configured(len(actions), tuple(map(str, actions)), words)
@@ -52,22 +63,55 @@ def actions_for(node: Node, config: NodeConfig) -> list[Action]:
     return compute_actions(config, machine, node.volumes, node.data)
 
 
+def fabric_in_words(config: NodeConfig, device: str | None) -> str | None:
+    """Return what the run's fabric is on this machine, which is never another than the run's."""
+    if not (config.exports or config.imports) or config.fabric not in TRANSPORTS:
+        return None
+    if config.fabric == "tcp":
+        return f"NVMe/TCP at {config.address}"
+    return f"NVMe/RoCE at {config.address}, {f'by the device {device}' if device else 'in software'}"
+
+
 def machine_for(node: Node, config: NodeConfig) -> Machine:
     """Return this machine, or for a process node one that has the disks which the configuration takes for granted."""
     if not node.process_node:
-        return this_machine()
-    return imagined_machine(len(config.exports) or max((one.members for one in config.volumes), default=0))
+        return this_machine(config.address)
+    return imagined_machine(len(config.slices) or max((one.members for one in config.volumes), default=0))
 
 
-def seal(node: Node, config: NodeConfig, say: Callable[[str], object]) -> None:
+def seal(
+    node: Node, config: NodeConfig, say: Callable[[str], object], is_stopped: Callable[[], bool] = lambda: False
+) -> None:
     """Seal what a storage node has filled; on a process node this is recorded only. Raises ActionFailed."""
     if config.role != "storage":
         return
-    actions = seal_actions(config, machine_for(node, config), node.volumes)
+    machine = machine_for(node, config)
+    actions = seal_actions(config, machine, node.volumes)
     if node.process_node:
-        record(actions, node.folder, say)
-    else:
-        execute(actions, say)
+        record(one_by_one(actions), node.folder, say)
+        return
+    if not machine.can_seal:
+        say("this kernel has no module dm-flakey: only the readers' own settings keep the volumes from being written")
+    execute(actions, say, is_stopped)
+
+
+def release(node: Node, say: Callable[[str], object]) -> list[str]:
+    """Undo everything on this machine. Return what is left all the same, in words; nothing on a process node."""
+    if node.process_node:
+        return []
+    folders = (node.volumes, node.data)
+    execute(release_actions(leftovers(folders)), say)
+    return leftovers(folders).in_words()
+
+
+def check_abilities(node: Node, config: NodeConfig) -> None:
+    """Raise ConfigError, naming the node and each missing module and program, when it cannot be what it is told."""
+    lacks = missing(config, has_rdma_device=rdma_device(SYSTEM) is not None)
+    if lacks:
+        raise ConfigError(
+            f"node {node.node_id} cannot be a {config.role} node of the fabric {config.fabric!r}: {'; '.join(lacks)}. "
+            "Use an image that has them, or ask for another fabric in the job"
+        )
 
 
 def _check_described(config: NodeConfig) -> None:
@@ -77,7 +121,8 @@ def _check_described(config: NodeConfig) -> None:
         raise ConfigError(f"config.json imports the volumes {', '.join(unknown)} and does not describe them")
 
 
-def _check_owner(node: Node, config: NodeConfig) -> None:
+def check_owner(node: Node, config: NodeConfig) -> None:
+    """Raise ConfigError when the configuration is another node's."""
     if (config.run_id, config.node_id) != (node.run_id, node.node_id):
         raise ConfigError(
             f"config.json is for {config.run_id}/{config.node_id} and this node is {node.run_id}/{node.node_id}"

@@ -7,10 +7,10 @@ from pathlib import Path
 MOUNTS = Path("/proc/self/mounts")
 
 
-def mount_points(text: str) -> frozenset[str]:
-    """Return the mount points of a mounts file, their escapes undone."""
+def mount_points(text: str) -> tuple[str, ...]:
+    """Return the mount points of a mounts file, oldest first, their escapes undone."""
     fields = (line.split(" ") for line in text.splitlines())
-    return frozenset(parts[1].encode().decode("unicode_escape") for parts in fields if len(parts) > 1)
+    return tuple(parts[1].encode().decode("unicode_escape") for parts in fields if len(parts) > 1)
 
 
 def is_mounted(folder: Path, mounts: Path = MOUNTS) -> bool:

@@ -22,13 +22,14 @@ LINE_JSON_BYTES = 280
 CONFIGURED = "Node Configured"
 
 
-def configured_body(actions: int, not_executed: Sequence[str]) -> dict[str, Any]:
+def configured_body(actions: int, not_executed: Sequence[str], fabric: str | None = None) -> dict[str, Any]:
     """Return the body of a Node Configured: at most 40 lines, the last one counting those left out."""
     lines = [short(line, LINE_CHARACTERS, LINE_JSON_BYTES) for line in dict.fromkeys(not_executed)]
     if len(lines) > NOT_EXECUTED_MAX:
         left_out = len(lines) - NOT_EXECUTED_MAX + 1
         lines = [*lines[: NOT_EXECUTED_MAX - 1], f"and {left_out} more commands"]
-    return {"actions": actions, "not_executed": lines}
+    body: dict[str, Any] = {"actions": actions, "not_executed": lines}
+    return body | ({"fabric": short(fabric)} if fabric else {})
 
 
 def leave_report(folder: Path, body: dict[str, Any]) -> None:
@@ -41,7 +42,9 @@ def pass_on(folder: Path, say: Say) -> None:
     for path in sorted(folder.glob("*.report")):
         try:
             fields = Fields.parse(path.read_text(), path.name)
-            body = configured_body(fields.integer("actions"), fields.texts("not_executed"))
+            body = configured_body(
+                fields.integer("actions"), fields.texts("not_executed"), fields.text_or_none("fabric")
+            )
         except (ConfigError, OSError) as error:
             LOG.warning("refused report %s: %s", path.name, error)
             path.rename(path.with_suffix(".refused"))

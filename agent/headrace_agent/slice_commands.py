@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from headrace_agent.actions import Action, Run, Unless
-from headrace_agent.config import Export
+from headrace_agent.actions import Action, Run, Unless, Write
+from headrace_agent.config import SliceRequest
 from headrace_agent.fields import ConfigError
-from headrace_agent.machine import Disk
-from headrace_agent.names import plain_name
+from headrace_agent.machine import MAPPED, Disk
+from headrace_agent.names import plain_name, uuid_text
 
 ALIGN_SECTORS = 2048
 """1 MiB, so that every slice begins on a boundary that any SSD likes."""
@@ -47,29 +47,44 @@ class Slice:
         return self.disk.sectors // self.parts // ALIGN_SECTORS * ALIGN_SECTORS
 
 
-def cut(exports: Sequence[Export], disks: Sequence[Disk]) -> dict[tuple[str, int], Slice]:
-    """Return the slice for each (volume id, slice index), dealt over the disks in turn.
+def cut(wanted: Sequence[SliceRequest], disks: Sequence[Disk]) -> dict[str, Slice]:
+    """Return the slice for each namespace UUID, dealt over the disks in turn.
 
     Raises ConfigError when there is no disk.
     """
-    if exports and not disks:
+    if wanted and not disks:
         raise ConfigError("this machine has no local NVMe disk to serve; choose an instance type with instance store")
-    parts = -(-len(exports) // len(disks)) if disks else 0
+    parts = -(-len(wanted) // len(disks)) if disks else 0
     return {
-        (export.volume_id, export.slice_index): Slice(
-            f"headrace-{plain_name(export.volume_id)}-{export.slice_index}",
-            disks[number % len(disks)],
-            number // len(disks),
-            parts,
+        uuid_text(one.namespace_uuid): Slice(
+            f"{MAPPED}{plain_name(one.name)}", disks[number % len(disks)], number // len(disks), parts
         )
-        for number, export in enumerate(exports)
+        for number, one in enumerate(wanted)
     }
 
 
-def make_slice(one: Slice) -> Action:
-    """Return the command that maps the slice for reading and writing."""
+def check_blank(disks: Sequence[Disk], array_uuids: Sequence[str]) -> None:
+    """Raise ConfigError when a disk holds what is not this run's: nothing is ever written over it."""
+    for disk in disks:
+        if disk.holds and disk.holds not in {f"linux_raid_member {one}" for one in array_uuids}:
+            raise ConfigError(
+                f"the disk {disk.path} holds {disk.holds}, which this run did not make. Empty it "
+                f"(`wipefs --all {disk.path}`) if it may be used, or choose an instance type with blank disks"
+            )
+
+
+def make_slice(one: Slice) -> list[Action]:
+    """Return what maps the slice for reading and writing, its disk without a scheduler, which NVMe has no use for.
+
+    Where no udev runs, only mknodes makes the path.
+    """
     table = f"0 {one.length} linear {one.disk.path} {one.start}"
-    return Run(("dmsetup", "create", one.name, "--table", table), Unless("exists", one.device))
+    scheduler = f"/sys/block/{one.disk.path.rsplit('/', 1)[1]}/queue/scheduler"
+    return [
+        Write(scheduler, "none", Unless("mapped", one.name), may_fail=True),
+        Run(("dmsetup", "create", one.name, "--table", table), Unless("mapped", one.name)),
+        Run(("dmsetup", "mknodes", one.name), Unless("exists", one.device)),
+    ]
 
 
 def seal_slice(one: Slice) -> list[Action]:
@@ -78,8 +93,9 @@ def seal_slice(one: Slice) -> list[Action]:
     dm-flakey with an up interval of 0 is always in its error_writes state, and no remote host can undo it.
     """
     table = f"0 {one.length} flakey {one.disk.path} {one.start} 0 60 1 error_writes"
+    sealed = Unless("sealed", one.name)
     return [
-        Run(("dmsetup", "load", one.name, "--table", table)),
-        Run(("dmsetup", "suspend", one.name)),
-        Run(("dmsetup", "resume", one.name)),
+        Run(("dmsetup", "load", one.name, "--table", table), sealed),
+        Run(("dmsetup", "suspend", one.name), sealed),
+        Run(("dmsetup", "resume", one.name), sealed),
     ]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import logging
 import time
 from collections.abc import Iterator
@@ -18,6 +19,7 @@ from headrace_agent.dataset import DatasetFile, parse_part
 from headrace_agent.durability import sync_file_system
 from headrace_agent.fields import ConfigError
 from headrace_agent.mounts import is_mounted
+from headrace_agent.node import Node
 from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
@@ -37,6 +39,7 @@ RECORD_SECONDS = 1.0
 """What is finished in the last second is copied again after a kill."""
 
 TEMPORARY_FOLDER = ".headrace-staging"
+NOTHING_DIGEST = hashlib.sha256().hexdigest()
 
 
 def target_volume(config: NodeConfig) -> str:
@@ -56,9 +59,37 @@ def run_stage(work: Work) -> Outcome | None:
         task = work.task.config.stage
         if task is None:
             raise ConfigError("config.json has no part 'stage'")
+        if summary := _finished_before(work, task):
+            return _sealed(work, *summary)
         return _Staging(work, task).run()
     except (ConfigError, UnsafePath, ActionFailed, *S3_ERRORS) as error:
+        if isinstance(error, ActionFailed) and work.stop.is_set():
+            return None
         return Outcome("Dataset Failed", {"reason": short(first_line(error)), "missing": []})
+
+
+def _finished_before(work: Work, task: StageTask) -> tuple[int, int, str] | None:
+    """Return files, bytes and digest when nothing is to be copied: no volume is filled here, or one that is closed."""
+    config, node = work.task.config, work.node
+    if not task.files and not config.volumes:
+        return 0, 0, NOTHING_DIGEST
+    folder = node.volumes / target_volume(config)
+    path = _state_file(node, folder)
+    if node.process_node or is_mounted(folder) or not path.exists():
+        return None
+    state = StageState(path, work.task.task_id)
+    summary = state.summary()
+    state.close()
+    return summary if summary[:2] == (task.files, task.bytes) else None
+
+
+def _state_file(node: Node, folder: Path) -> Path:
+    return node.state / f"stage-{folder.name}.sqlite3"
+
+
+def _sealed(work: Work, files: int, total_bytes: int, digest: str) -> Outcome:
+    seal(work.node, work.task.config, LOG.info, work.stop.is_set)
+    return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
 
 
 class _Staging:
@@ -70,7 +101,7 @@ class _Staging:
             raise ConfigError(f"nothing is mounted on {folder}; run `headrace-agent configure` first")
         self.root = SafeRoot(folder)
         self.temporary = folder / TEMPORARY_FOLDER
-        self.state = StageState(work.node.state / f"stage-{folder.name}.sqlite3", work.task.task_id)
+        self.state = StageState(_state_file(work.node, folder), work.task.task_id)
         self.tally = StageTally(task)
         streams = PROCESS_NODE_STREAMS if work.node.process_node else STREAMS
         self.copier = Copier(self._assigned(), self._place, self.temporary, self.state, self.tally, streams)
@@ -119,8 +150,7 @@ class _Staging:
         self._write_index()
         self.state.forget_spans()
         self._clean_up()
-        seal(self.work.node, self.work.task.config, LOG.info)
-        return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
+        return _sealed(self.work, files, total_bytes, digest)
 
     def _write_index(self) -> None:
         """Write what is staged here, so that no job has to list S3 or walk the volumes to know its data."""

@@ -105,6 +105,8 @@ def volume(volume_id: str = "v0", **changes: Any) -> dict[str, Any]:
         "stripe_unit_bytes": 131072,
         "members": 2,
         "hydrated_here": True,
+        "raid_level": 0,
+        "slices": [],
     } | changes
 
 
@@ -117,10 +119,13 @@ def config(**changes: Any) -> dict[str, Any]:
         "node_id": NODE_ID,
         "role": "compute",
         "host_nqn": "nqn.2014-08.org.nvmexpress:uuid:01234567-89ab-5cde-8f01-23456789abcd",
+        "address": "10.0.1.5",
         "fabric": "tcp",
         "heartbeat_seconds": 0.2,
         "volumes": [volume()],
+        "slices": [],
         "exports": [],
+        "copies": [],
         "imports": [],
         "stage": None,
         "train": None,

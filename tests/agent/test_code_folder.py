@@ -51,6 +51,14 @@ def names_below(folder: Path) -> list[str]:
     return sorted(str(one.relative_to(folder)) for one in folder.rglob("*") if not one.is_dir())
 
 
+@pytest.fixture(params=[True, False], ids=["with filters", "older Python"])
+def _filters(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let tarfile be as it is, and as it was before Python 3.11.4."""
+    if not request.param:
+        monkeypatch.delattr(tarfile, "data_filter")
+
+
+@pytest.mark.usefixtures("_filters")
 @pytest.mark.parametrize("name", ["src.tar.gz", "src.tgz"])
 def test_a_tar_archive_is_unpacked(s3: S3, work: Path, name: str) -> None:
     assert fetched(s3, work, name, tar_with()) == ["src/train.py"]
@@ -113,6 +121,7 @@ def device(member: tarfile.TarInfo) -> None:
         "7z",
     ],
 )
+@pytest.mark.usefixtures("_filters")
 def test_an_archive_that_reaches_out_or_is_none_is_refused_and_named(
     s3: S3, work: Path, name: str, body: bytes
 ) -> None:

@@ -24,7 +24,8 @@ def test_help_names_every_command(capsys: pytest.CaptureFixture[str]) -> None:
     with pytest.raises(SystemExit, match="0"):
         commands.main(["--help"], {})
     text = capsys.readouterr().out
-    assert all(name in text for name in ("serve", "configure", "stage", "train", "version", "HEADRACE_NODE_FILE"))
+    names = ("serve", "configure", "preflight", "probe", "seal", "health", "release", "stage", "train", "version")
+    assert all(name in text for name in (*names, "HEADRACE_NODE_FILE"))
 
 
 def test_version_needs_no_node(capsys: pytest.CaptureFixture[str]) -> None:
@@ -65,7 +66,7 @@ def test_printing_shows_the_commands_and_writes_nothing(
 ) -> None:
     before = sorted(configured.folder.rglob("*"))
     assert commands.main(["configure", "--print"], configured.environment) == 0
-    assert "mkfs.xfs -q -K -m uuid=aaaaaaaa-bbbb-5ccc-8ddd-eeeeeeeeeeee" in capsys.readouterr().out
+    assert "mkfs.xfs -q -K -f -m uuid=aaaaaaaa-bbbb-5ccc-8ddd-eeeeeeeeeeee" in capsys.readouterr().out
     assert sorted(configured.folder.rglob("*")) == before
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable
 from dataclasses import replace
 from pathlib import Path
@@ -12,112 +11,92 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace_agent.actions import Action, Link, Run, Unless, Write
-from headrace_agent.config import NodeConfig, parse_config
+from headrace_agent.actions import Action, Link, Run, Together, Unless, Write
 from headrace_agent.configure import actions_for, configure
 from headrace_agent.fields import ConfigError
-from headrace_agent.machine import Disk, Machine
-from headrace_agent.node_commands import compute_actions, seal_actions, storage_actions
-from headrace_agent.slice_commands import ALIGN_SECTORS, cut
-from headrace_agent.stripe_commands import make_file_system
-from tests.agent.surroundings import config, volume
+from headrace_agent.leftovers import Connection, Leftovers, Served
+from headrace_agent.machine import Disk
+from headrace_agent.node_commands import compute_actions, grouped, storage_actions
+from headrace_agent.release_commands import release_actions
+from headrace_agent.seal_commands import seal_actions
+from tests.agent.fabric_configs import (
+    FILLER,
+    HOSTS,
+    SECTORS,
+    compute,
+    export,
+    filling,
+    imported,
+    machine,
+    mirror_holder,
+    mirrored_scratch,
+    of,
+    part,
+    sealed,
+    storage,
+    striped_filler,
+    striped_member,
+    uuid_of,
+)
 from tests.agent.works import process_node
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "agent"
 VOLUMES, DATA = Path("/var/lib/headrace/volumes"), Path("/data")
-HOSTS = [f"nqn.2014-08.org.nvmexpress:uuid:{digit * 8}-1111-5111-8111-111111111111" for digit in "ab"]
-SECTORS = 3_662_109_375
-
-
-def machine(disks: int) -> Machine:
-    return Machine(tuple(Disk(f"/dev/nvme{number}n1", SECTORS) for number in range(1, disks + 1)), "ens5", "10.0.1.5")
-
-
-def export(number: int, volume_id: str, slice_index: int) -> dict[str, Any]:
-    return {
-        "subsystem_nqn": "nqn.2026-01.io.headrace:run-1:storage-0",
-        "namespace_id": number,
-        "namespace_uuid": f"{number:08d}-0000-5000-8000-000000000000",
-        "volume_id": volume_id,
-        "slice_index": slice_index,
-        "allowed_host_nqns": HOSTS,
-    }
-
-
-def imported(number: int, volume_id: str) -> dict[str, Any]:
-    return {
-        "node_id": f"storage-{number}",
-        "address": f"10.0.1.{number}",
-        "service_port": 4420,
-        "subsystem_nqn": f"nqn.2026-01.io.headrace:run-1:storage-{number}",
-        "volume_ids": [volume_id],
-        "queues": 12,
-        "shared_folder": None,
-    }
-
-
-def read(**changes: Any) -> NodeConfig:
-    return parse_config(json.dumps(config(**changes)))
-
-
-def other(volume_id: str, **changes: Any) -> dict[str, Any]:
-    digit = volume_id[-1]
-    uuids = {
-        "array_uuid": f"{digit * 8}-2222-5333-8444-555555555555",
-        "filesystem_uuid": f"{digit * 8}-bbbb-5ccc-8ddd-eeeeeeeeeeee",
-    }
-    return volume(volume_id, **uuids) | changes
-
-
-def storage(**changes: Any) -> NodeConfig:
-    given = {
-        "role": "storage",
-        "volumes": [volume("v0", stripe_unit_bytes=524288)],
-        "exports": [export(1, "v0", 0), export(2, "v0", 1)],
-    }
-    return read(**given | changes)
-
-
-def compute(**changes: Any) -> NodeConfig:
-    given = {
-        "volumes": [other(name, hydrated_here=False) for name in ("v0", "v1")]
-        + [other("s9", kind="scratch", hydrated_here=False)],
-        "imports": [imported(1, "v0"), imported(2, "v1")],
-    }
-    return read(**given | changes)
-
+STALE = f"nqn.2014-08.org.nvmexpress:uuid:{'d' * 8}-1111-5111-8111-111111111111"
+SEALED = frozenset({"headrace-v0-0-0", "headrace-v0-0-1"})
+FULL = Leftovers(
+    mounts=("/data", "/var/lib/headrace/volumes/v0"),
+    arrays=("/dev/md127",),
+    connections=(Connection("nvme3", sealed(1), "connecting"), Connection("nvme2", sealed(0), "live")),
+    served=(Served(sealed(0), (HOSTS[0],), (1, 2)),),
+    hosts=(HOSTS[0],),
+    ports=("1",),
+    mapped=("headrace-v0-0-0",),
+    soft_roce=("rxe0",),
+)
 
 SETS: dict[str, list[Action]] = {
     "storage-tcp": storage_actions(storage(), machine(2), VOLUMES),
     "storage-one-disk": storage_actions(
-        storage(volumes=[volume(members=1)], exports=[export(1, "v0", 0)]), machine(1), VOLUMES
-    ),
-    "storage-roce-two-volumes": storage_actions(
-        storage(
-            fabric="roce",
-            volumes=[volume("v0"), other("v1")],
-            exports=[export(n + 1, f"v{n // 2}", n % 2) for n in range(4)],
-        ),
-        machine(2),
+        storage(volumes=[of("v0", [uuid_of("v0", 0)])], slices=[part("v0", 0)], exports=[export("v0", 0)]),
+        machine(1),
         VOLUMES,
     ),
-    "storage-seal": seal_actions(storage(), machine(2), VOLUMES),
+    "storage-roce-striped-filler": storage_actions(striped_filler(fabric="roce"), machine(1), VOLUMES),
+    "storage-striped-member": storage_actions(striped_member(), machine(1), VOLUMES),
+    "storage-rdma-device": storage_actions(striped_member(fabric="roce"), machine(1, rdma_device="mlx5_0"), VOLUMES),
+    "storage-again-when-sealed": storage_actions(storage(), machine(2, sealed=SEALED, filled=SEALED), VOLUMES),
+    "storage-fences-a-host": storage_actions(
+        storage(), machine(2, sealed=SEALED, filled=SEALED, served={sealed(0): frozenset({HOSTS[0], STALE})}), VOLUMES
+    ),
+    "seal": seal_actions(storage(), machine(2), VOLUMES),
+    "seal-striped-filler": seal_actions(striped_filler(), machine(1), VOLUMES),
+    "seal-striped-member": seal_actions(striped_member(), machine(1), VOLUMES),
+    "seal-mirror": seal_actions(mirror_holder(), machine(2), VOLUMES),
+    "seal-without-dm-flakey": seal_actions(storage(), machine(2, can_seal=False), VOLUMES),
     "compute-tcp": compute_actions(compute(), machine(2), VOLUMES, DATA),
     "compute-roce-one-volume": compute_actions(
-        compute(fabric="roce", volumes=[volume(hydrated_here=False)], imports=[imported(1, "v0")]),
+        compute(
+            fabric="roce",
+            volumes=[of("v0", [uuid_of("v0", 0)], hydrated_here=False)],
+            imports=[imported(sealed(0), "10.0.1.1", ["v0"])],
+        ),
         machine(0),
         VOLUMES,
         DATA,
     ),
     "compute-own-disks": compute_actions(
-        compute(fabric="none", volumes=[volume(), other("s9", kind="scratch")], imports=[]), machine(2), VOLUMES, DATA
+        compute(fabric="none", volumes=[of("v0", [], members=2), of("v9", [], kind="scratch", members=2)], imports=[]),
+        machine(2),
+        VOLUMES,
+        DATA,
     ),
+    "compute-mirrored-scratch": compute_actions(mirrored_scratch(), machine(0), VOLUMES, DATA),
     "compute-process-node": actions_for(process_node(Path("/var/lib/headrace")), compute()),
-    "storage-process-node-striped": actions_for(
-        process_node(Path("/var/lib/headrace"), "storage"),
-        storage(volumes=[volume(members=4)], imports=[imported(1, "v0")]),
-    ),
     "storage-process-node": actions_for(process_node(Path("/var/lib/headrace"), "storage"), storage()),
+    "storage-process-node-striped": actions_for(process_node(Path("/var/lib/headrace"), "storage"), striped_filler()),
+    "release": release_actions(FULL),
+    "release-of-nothing": release_actions(Leftovers()),
 }
 
 
@@ -140,72 +119,121 @@ def position(actions: list[Action], part: str) -> int:
     return next(number for number, text in enumerate(order(actions)) if part in text)
 
 
+def links(actions: list[Action], folder: str) -> set[str]:
+    return {one.link.rsplit("/", 1)[1] for one in actions if isinstance(one, Link) and folder in one.link}
+
+
 def test_a_namespaces_uuid_is_set_before_it_is_enabled_and_the_door_is_opened_last() -> None:
-    actions = SETS["storage-tcp"]
-    assert position(actions, "/device_uuid") < position(actions, "echo -n 1 > ")
+    actions = SETS["seal"]
+    assert position(actions, "/device_uuid") < position(actions, "/enable  # unless")
     assert position(actions, "attr_allow_any_host") < position(actions, "namespaces/1")
     last = actions[-1]
     assert isinstance(last, Link)
     assert "/ports/1/subsystems/" in last.link
 
 
-def test_no_host_is_allowed_that_is_not_listed() -> None:
-    texts = order(SETS["storage-tcp"])
+@pytest.mark.parametrize("name", [name for name in SETS if name.startswith(("seal", "storage"))])
+def test_no_subsystem_admits_any_host_and_none_that_is_not_listed(name: str) -> None:
+    texts = order(SETS[name])
     assert [text for text in texts if "attr_allow_any_host" in text and "echo -n 0 >" not in text] == []
-    assert {text.split()[3].rsplit("/", 1)[1] for text in texts if "allowed_hosts" in text} == set(HOSTS)
+    assert links(SETS[name], "/allowed_hosts/") <= {*HOSTS, FILLER}
+
+
+def test_nobody_is_admitted_to_a_spread_volume_while_it_is_filled() -> None:
+    assert links(SETS["storage-tcp"], "/allowed_hosts/") == set()
+    assert links(SETS["seal"], "/allowed_hosts/") == set(HOSTS)
+
+
+def test_only_who_fills_a_striped_volume_is_admitted_until_it_is_sealed_and_then_only_readers() -> None:
+    assert links(SETS["storage-striped-member"], "/allowed_hosts/") == {FILLER}
+    actions = SETS["seal-striped-member"]
+    assert position(actions, "wait until marked") < position(
+        actions, f"rm /sys/kernel/config/nvmet/subsystems/{filling('v1', 1)}"
+    )
+    assert position(actions, f"rmdir /sys/kernel/config/nvmet/subsystems/{filling('v1', 1)}") < position(
+        actions, "flakey /dev"
+    )
+    assert position(actions, "dmsetup resume") < position(actions, HOSTS[0])
+    assert links(actions, "/allowed_hosts/") == set(HOSTS)
+
+
+def test_a_fenced_host_is_denied_cut_off_and_waited_for_before_the_door_opens_again() -> None:
+    actions = SETS["storage-fences-a-host"]
+    steps = [f"allowed_hosts/{STALE}", f"rm /sys/kernel/config/nvmet/ports/1/subsystems/{sealed(0)}", "still", "ln -s"]
+    places = [position(actions, step) for step in steps]
+    assert places == sorted(places)
+    assert isinstance(actions[-1], Link)
+
+
+def test_a_sealed_volume_is_neither_made_nor_mounted_again() -> None:
+    texts = order(SETS["storage-again-when-sealed"])
+    assert [text for text in texts if text.startswith(("mdadm", "mkfs", "mount -t xfs"))] == []
+    assert links(SETS["storage-again-when-sealed"], "/allowed_hosts/") == set(HOSTS)
+
+
+def test_a_copy_is_compared_before_it_is_sealed_and_sealed_before_it_is_served() -> None:
+    actions = SETS["seal-mirror"]
+    steps = ["dd 'if=", "cmp ", "dmsetup load headrace-v2-1-0", f"subsystems/{sealed(1)}/namespaces"]
+    places = [position(actions, step) for step in steps]
+    assert places == sorted(places)
 
 
 def test_readers_never_write_log_or_check_uuids() -> None:
     mounts = [
         action.argv
         for action in SETS["compute-tcp"]
-        if isinstance(action, Run)
-        and "xfs" in action.argv
-        and action.argv[0] == "mount"
-        and "v" in action.argv[-1].rsplit("/", 1)[1]
+        if isinstance(action, Run) and action.argv[:3] == ("mount", "-t", "xfs") and "v9" not in action.argv[-1]
     ]
     assert len(mounts) == 2
     assert all({"ro", "norecovery", "nouuid"} <= set(argv[4].split(",")) for argv in mounts)
 
 
-@pytest.mark.parametrize(
-    ("stripe_bytes", "log_bytes"),
-    [(4096, 4096), (131072, 131072), (262144, 262144), (524288, 32768), (1048576, 32768)],
-)
-def test_the_log_stripe_is_one_that_mkfs_takes(stripe_bytes: int, log_bytes: int) -> None:
-    made = make_file_system(storage(volumes=[volume(stripe_unit_bytes=stripe_bytes)]).volumes[0])
-    assert isinstance(made, Run)
-    assert made.argv[made.argv.index("-l") + 1] == f"su={log_bytes}"
+def test_all_connections_are_made_at_once_and_each_gets_its_bound() -> None:
+    (together,) = [one for one in SETS["compute-tcp"] if isinstance(one, Together)]
+    assert [one.argv[1] for one in together.commands] == ["connect", "connect"]
+    bounds = [one.text for one in SETS["compute-tcp"] if isinstance(one, Write) and "fast_io_fail_tmo" in one.path]
+    assert bounds == ["30", "30"]
 
 
-@given(st.integers(1, 8), st.integers(1, 24), st.integers(10**6, 10**11))
-def test_slices_never_overlap_and_stay_on_their_disk(disks: int, slices: int, sectors: int) -> None:
-    exports = storage(exports=[export(n + 1, "v0", n) for n in range(slices)]).exports
-    cuts = cut(exports, [Disk(f"/dev/nvme{number}n1", sectors) for number in range(disks)])
-    assert len(cuts) == slices
-    by_disk: dict[str, list[tuple[int, int]]] = {}
-    for one in cuts.values():
-        by_disk.setdefault(one.disk.path, []).append((int(one.start), int(one.start) + int(one.length)))
-    assert max(map(len, by_disk.values())) - min(map(len, by_disk.values())) <= 1
-    for spans in by_disk.values():
-        flat = [0] + [edge for span in sorted(spans) for edge in span] + [sectors]
-        assert flat == sorted(flat)
-        assert all(start % ALIGN_SECTORS == 0 for start, _ in spans)
+def test_what_waits_for_a_dead_connection_is_given_up_before_anything_else_is_undone() -> None:
+    texts = order(SETS["release"])
+    assert texts[0] == "echo -n 0 > /sys/class/nvme-fabrics/ctl/nvme3/ctrl_loss_tmo"
+    assert [text for text in texts if "nvme2/" in text] == []
+
+
+@given(st.lists(st.integers(1, 60), min_size=1, max_size=400))
+def test_folders_are_grouped_in_order_so_that_each_mount_takes_its_names(lengths: list[int]) -> None:
+    folders = ["x" * length for length in lengths]
+    groups = grouped(folders)
+    assert [folder for group in groups for folder in group] == folders
+    assert max(len(":".join(group)) for group in groups) <= 3000
+
+
+def test_more_volumes_than_one_mount_takes_are_merged_in_groups() -> None:
+    many = [
+        of("v0", [uuid_of("v0", 0)], hydrated_here=False) | {"volume_id": f"dataset-{number:03d}"}
+        for number in range(200)
+    ]
+    actions = compute_actions(compute(volumes=many), machine(0), VOLUMES, DATA)
+    mounts = [one.argv for one in actions if isinstance(one, Run) and one.argv[:3] == ("mount", "-t", "overlay")]
+    assert len(mounts) > 2
+    assert max(len(argv[-2]) for argv in mounts) < 4096
+    assert mounts[-1][-2].count(":") == len(mounts) - 2
 
 
 @pytest.mark.parametrize(
     ("changes", "told"),
     [
-        (
-            {"exports": [export(1, "v0", 0) | {"subsystem_nqn": "nqn.x\n; reboot"}, export(2, "v0", 1)]},
-            "is not a subsystem NQN",
-        ),
-        ({"exports": [export(1, "v0", 0) | {"allowed_host_nqns": [""]}, export(2, "v0", 1)]}, "'' is not a host NQN"),
-        ({"exports": [export(1, "../v0", 0)]}, "is not a plain name"),
-        ({"volumes": [volume(array_name="a/b")]}, "is not a plain name"),
-        ({"volumes": [volume(array_uuid="1")]}, "is not a UUID"),
-        ({"volumes": [volume(members=3)]}, "a stripe over 3 members, and 2 are on this machine"),
-        ({"volumes": [volume(stripe_unit_bytes=1000)]}, "not a multiple of 4096"),
+        ({"exports": [export("v0", 0, subsystem_nqn="nqn.x\n; reboot", phase="always")]}, "is not a subsystem NQN"),
+        ({"exports": [export("v0", 0, allowed_host_nqns=[""], phase="always")]}, "'' is not a host NQN"),
+        ({"slices": [part("v0", 0) | {"name": "../v0"}, part("v0", 0, 1)]}, "is not a plain name"),
+        ({"slices": [part("v0", 0) | {"namespace_uuid": "1"}]}, "is not a UUID"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], array_name="a/b")]}, "is not a plain name"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], array_uuid="1")]}, "is not a UUID"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], members=3)]}, "an array of 3 members, and 1 were given"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], stripe_unit_bytes=1000)]}, "not a multiple of 4096"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], raid_level=5)]}, "must be 0, 1 or 10, found 5"),
+        ({"volumes": [of("v0", [uuid_of("v0", 0)], raid_level=1)]}, "1 members cannot make a RAID 1"),
         ({"fabric": "none"}, "need the fabric tcp or roce, found 'none'"),
     ],
 )
@@ -218,7 +246,19 @@ def test_a_machine_without_disks_is_told_so() -> None:
     with pytest.raises(ConfigError, match="no local NVMe disk to serve"):
         storage_actions(storage(), machine(0), VOLUMES)
     with pytest.raises(ConfigError, match="no local NVMe disk for its volumes"):
-        compute_actions(compute(volumes=[volume()]), machine(0), VOLUMES, DATA)
+        compute_actions(compute(), machine(0), VOLUMES, DATA)
+
+
+@pytest.mark.parametrize("holds", ["ext4 1234", "gpt", "linux_raid_member 99999999-9999-9999-9999-999999999999"])
+def test_a_disk_that_holds_what_is_not_this_runs_is_never_written(holds: str) -> None:
+    foreign = replace(machine(1), disks=(Disk("/dev/nvme1n1", SECTORS, holds),))
+    with pytest.raises(ConfigError, match=rf"/dev/nvme1n1 holds {holds}, which this run did not make"):
+        storage_actions(storage(), foreign, VOLUMES)
+
+
+def test_a_disk_with_this_runs_own_array_is_taken_up_again() -> None:
+    own = Disk("/dev/nvme1n1", SECTORS, f"linux_raid_member {storage().slices[0].array_uuid}")
+    assert storage_actions(storage(), replace(machine(1), disks=(own,)), VOLUMES)
 
 
 def test_on_a_machine_an_imported_volume_must_be_described(tmp_path: Path) -> None:
@@ -232,3 +272,4 @@ def test_actions_are_shown_as_a_shell_would_take_them() -> None:
     assert str(Write("/sys/x", "a b\n")) == "echo 'a b' > /sys/x"
     assert str(Write("/sys/x", "1")) == "echo -n 1 > /sys/x"
     assert str(Link("/a", "/b c")) == "ln -s /a '/b c'  # unless exists: /b c"
+    assert str(Together((Run(("a",)), Run(("b",), Unless("exists", "/x"))))) == "a &\nb &  # unless exists: /x\nwait"

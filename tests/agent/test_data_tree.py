@@ -10,20 +10,13 @@ import pytest
 
 from headrace_agent.config import parse_config
 from headrace_agent.data_tree import DataUnusable, dataset_folders, merge
+from tests.agent.fabric_configs import imported, sealed
 from tests.agent.surroundings import config, volume
 from tests.agent.works import process_node
 
 
 def import_from(folder: Path, *volume_ids: str) -> dict[str, Any]:
-    return {
-        "node_id": "storage-1",
-        "address": "127.0.0.1",
-        "service_port": 4420,
-        "subsystem_nqn": "nqn.2026-01.io.headrace:run-1:storage-0",
-        "volume_ids": list(volume_ids),
-        "queues": 1,
-        "shared_folder": str(folder),
-    }
+    return imported(sealed(0), "127.0.0.1", list(volume_ids)) | {"shared_folder": str(folder)}
 
 
 def write(path: Path, text: str) -> None:

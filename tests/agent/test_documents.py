@@ -14,6 +14,9 @@ from headrace_agent.commands import build_parser
 FOLDER = Path(__file__).parents[2] / "agent" / "documents"
 DOCUMENTS = sorted(FOLDER.iterdir())
 COMMANDS = {
+    "preflight": "headrace-agent preflight",
+    "seal-dataset": "headrace-agent seal",
+    "release-node": "headrace-agent release",
     "configure-storage": "headrace-agent configure",
     "stage-dataset": "headrace-agent stage",
     "configure-compute": "headrace-agent configure",

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from tests.agent.fabric_configs import export, of, part, uuid_of
 from tests.agent.fake_bus import FakeBus
 from tests.agent.surroundings import (
     NODE_ID,
@@ -62,10 +63,21 @@ def life_of(bus: FakeBus) -> list[str]:
 
 def test_a_storage_node_says_these_things_in_this_order(node: AgentNode, s3: S3, bus: FakeBus) -> None:
     node.start()
-    node.hand_in("stage", config(role="storage", stage=stage_part(s3, {"a": b"a"})))
+    served = {"slices": [part("v0", 0)], "volumes": [of("v0", [uuid_of("v0", 0)])], "exports": [export("v0", 0)]}
+    node.hand_in("stage", config(role="storage", stage=stage_part(s3, {"a": b"a"}), **served))
     bus.await_event("Dataset Staged", "Dataset Failed")
     node.terminate()
     assert life_of(bus) == json.loads(GOOD_LIFE.read_text())["storage"]
+
+
+def test_a_storage_node_that_only_holds_slices_of_others_has_nothing_to_fill(
+    node: AgentNode, s3: S3, bus: FakeBus
+) -> None:
+    node.start()
+    stage = stage_part(s3, {}) | {"parts": []}
+    node.hand_in("stage", config(role="storage", stage=stage, volumes=[], slices=[part("v0", 1)]))
+    staged = bus.await_event("Dataset Staged", "Dataset Failed")
+    assert (staged["files"], staged["bytes"], staged["digest"]) == (0, 0, digest_of({}))
 
 
 def test_a_compute_node_says_these_things_in_this_order(node: AgentNode, bus: FakeBus) -> None:

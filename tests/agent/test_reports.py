@@ -16,12 +16,12 @@ def test_reports_are_said_in_order_and_once(tmp_path: Path) -> None:
     said = Said()
     pass_on(tmp_path, said)
     leave_report(tmp_path, configured_body(3, ["mkfs.xfs a", "mount b"]))
-    leave_report(tmp_path, configured_body(0, []))
+    leave_report(tmp_path, configured_body(0, [], "NVMe/TCP at 10.0.1.5"))
     pass_on(tmp_path, said)
     pass_on(tmp_path, said)
     assert said.events == [
         ("Node Configured", {"actions": 3, "not_executed": ["mkfs.xfs a", "mount b"]}),
-        ("Node Configured", {"actions": 0, "not_executed": []}),
+        ("Node Configured", {"actions": 0, "not_executed": [], "fabric": "NVMe/TCP at 10.0.1.5"}),
     ]
 
 

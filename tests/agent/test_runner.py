@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
+import os
 from pathlib import Path
 
 import pytest
 
 from headrace_agent import runner
-from headrace_agent.actions import Action, Link, Run, Unless, Write
-from headrace_agent.machine import Disk, this_machine
+from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Unless, Write
 from headrace_agent.mounts import is_mounted, mount_points
-from headrace_agent.runner import ActionFailed, execute, holds, record
+from headrace_agent.runner import ActionFailed, execute, record
 
 
 def test_actions_are_done_in_order_and_those_not_needed_are_left_out(tmp_path: Path) -> None:
@@ -70,22 +70,56 @@ def test_a_command_whose_device_comes_late_is_tried_again(tmp_path: Path, monkey
         execute([Run(("false",), tries=2)], str)
 
 
-def test_states_are_read_from_the_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    (tmp_path / "enable").write_text("1\n")
-    (tmp_path / "disabled").write_text("0\n")
-    (tmp_path / "nvme0").mkdir()
-    (tmp_path / "nvme0/subsysnqn").write_text("nqn.a\n")
-    monkeypatch.setattr(runner, "NVME_CONTROLLERS", f"{tmp_path}/nvme*/subsysnqn")
-    monkeypatch.setattr(runner, "_file_system_uuid", {"/dev/md/x": "uuid-1"}.__getitem__)
-    assert holds(Unless("enabled", str(tmp_path / "enable")))
-    assert not holds(Unless("enabled", str(tmp_path / "disabled")))
-    assert not holds(Unless("enabled", str(tmp_path / "absent")))
-    assert holds(Unless("connected", "nqn.a"))
-    assert not holds(Unless("connected", "nqn"))
-    assert holds(Unless("formatted", "/dev/md/x=uuid-1"))
-    assert not holds(Unless("formatted", "/dev/md/x=uuid-2"))
-    assert holds(Unless("mounted", "/proc"))
-    assert not holds(Unless("mounted", str(tmp_path)))
+def test_commands_together_are_done_at_the_same_time_and_the_first_fault_is_told(tmp_path: Path) -> None:
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    # Neither end of a pipe opens before the other does.
+    both = Together((Run(("sh", "-c", f"echo x > {pipe}")), Run(("sh", "-c", f"cat {pipe} > {tmp_path}/out"))))
+    execute([both], str)
+    assert (tmp_path / "out").read_text() == "x\n"
+    with pytest.raises(ActionFailed, match="exit code 3"):
+        execute([Together((Run(("true",)), Run(("sh", "-c", "exit 3"))))], str)
+
+
+def test_together_leaves_out_what_is_done_already(tmp_path: Path) -> None:
+    there = Unless("exists", str(tmp_path))
+    execute([Together((Run(("false",), there), Run(("touch", str(tmp_path / "made")))))], str)
+    assert (tmp_path / "made").exists()
+
+
+def test_a_command_that_does_not_end_is_given_up_after_its_seconds() -> None:
+    with pytest.raises(ActionFailed, match="not ended after 0 s"):
+        execute([Run(("sleep", "60"), seconds=0)], str)
+
+
+def test_told_to_stop_nothing_is_tried_or_waited_for_again() -> None:
+    with pytest.raises(ActionFailed, match="told to stop"):
+        execute([Run(("false",), tries=1000)], str, lambda: True)
+    with pytest.raises(ActionFailed, match="told to stop while waiting until exists: /nowhere"):
+        execute([Await(Unless("exists", "/nowhere"), 1000)], str, lambda: True)
+
+
+def test_a_wait_ends_in_time(tmp_path: Path) -> None:
+    assert execute([Await(Unless("exists", str(tmp_path)), 0)], str) == 0
+    with pytest.raises(ActionFailed, match="waited -1 s in vain until exists: /nowhere"):
+        execute([Await(Unless("exists", "/nowhere"), -1)], str)
+
+
+def test_a_mark_fills_the_first_block_and_no_more(tmp_path: Path) -> None:
+    member = tmp_path / "member"
+    member.write_bytes(b"x" * 8192)
+    mark: list[Action] = [Mark(str(member), "headrace filled 1")]
+    assert execute(mark, str) == 1
+    assert member.read_bytes() == b"headrace filled 1\n".ljust(4096, b"\0") + b"x" * 4096
+    assert execute(mark, str) == 0
+
+
+def test_what_cannot_be_read_is_never_taken_for_a_blank_member(tmp_path: Path) -> None:
+    array = "11111111-2222-5333-8444-555555555555"
+    create = Run(("touch", str(tmp_path / "made")), Unless("striped", f"{array}={tmp_path}/gone"))
+    with pytest.raises(ActionFailed, match="cannot tell whether it is needed"):
+        execute([create], str)
+    assert not (tmp_path / "made").exists()
 
 
 def test_recorded_actions_are_said_and_written_once(tmp_path: Path) -> None:
@@ -100,25 +134,7 @@ def test_recorded_actions_are_said_and_written_once(tmp_path: Path) -> None:
 
 def test_mount_points_are_those_of_the_kernels_list(tmp_path: Path) -> None:
     text = "/dev/md127 /data xfs rw 0 0\nnone /with\\040blank tmpfs rw 0 0\n\n"
-    assert mount_points(text) == {"/data", "/with blank"}
+    assert mount_points(text) == ("/data", "/with blank")
     (tmp_path / "mounts").write_text(text)
     assert is_mounted(Path("/data"), tmp_path / "mounts")
     assert not is_mounted(Path("/dat"), tmp_path / "mounts")
-
-
-def disk(system: Path, name: str, serial: str, sectors: int, **facts: str) -> None:
-    device = system / "block" / name / "device"
-    device.mkdir(parents=True)
-    (system / "block" / name / "size").write_text(f"{sectors}\n")
-    for fact, value in {"serial": serial, **facts}.items():
-        (device / fact).write_text(f"{value}\n")
-
-
-def test_only_local_disks_are_used_in_an_order_that_survives_a_reboot(tmp_path: Path) -> None:
-    disk(tmp_path, "nvme0n1", "vol1", 100, model="Amazon Elastic Block Store", transport="pcie")
-    disk(tmp_path, "nvme2n1", "AWS-A", 200, model="Amazon EC2 NVMe Instance Storage", transport="pcie")
-    disk(tmp_path, "nvme1n1", "AWS-B", 300, model="Amazon EC2 NVMe Instance Storage", transport="pcie")
-    disk(tmp_path, "nvme3n1", "x", 400, model="Linux", transport="tcp")
-    disk(tmp_path, "nvme0c0n1", "y", 500)
-    disk(tmp_path, "sda", "z", 600)
-    assert this_machine(tmp_path).disks == (Disk("/dev/nvme2n1", 200), Disk("/dev/nvme1n1", 300))

@@ -21,7 +21,9 @@ from tests.agent.works import process_node
 
 PAIRS: list[tuple[type[BaseModel], Any]] = [
     (nodeconfig.VolumeConfig, agent.Volume),
+    (nodeconfig.SliceConfig, agent.SliceRequest),
     (nodeconfig.ExportConfig, agent.Export),
+    (nodeconfig.CopyConfig, agent.Copy),
     (nodeconfig.ImportConfig, agent.Import),
     (nodeconfig.StageConfig, agent.StageTask),
     (nodeconfig.TrainConfig, agent.TrainTask),
@@ -54,10 +56,27 @@ VOLUMES = built(
     filesystem_uuid=TEXT,
     stripe_unit_bytes=COUNT,
     members=COUNT,
+    slices=TEXTS,
 )
-EXPORTS = built(nodeconfig.ExportConfig, namespace_id=COUNT, slice_index=COUNT, allowed_host_nqns=TEXTS)
+SLICES = built(nodeconfig.SliceConfig, name=TEXT, namespace_uuid=TEXT, array_uuid=TEXT)
+EXPORTS = built(
+    nodeconfig.ExportConfig,
+    namespace_id=COUNT,
+    allowed_host_nqns=TEXTS,
+    controller_id_min=COUNT,
+    controller_id_max=COUNT,
+)
+COPIES = built(nodeconfig.CopyConfig, namespace_uuid=TEXT, service_port=COUNT)
 IMPORTS = built(
-    nodeconfig.ImportConfig, service_port=COUNT, volume_ids=TEXTS, queues=COUNT, shared_folder=st.none() | TEXT
+    nodeconfig.ImportConfig,
+    service_port=COUNT,
+    volume_ids=TEXTS,
+    queues=COUNT,
+    keep_alive_seconds=COUNT,
+    reconnect_seconds=COUNT,
+    fast_fail_seconds=COUNT,
+    loss_seconds=COUNT,
+    shared_folder=st.none() | TEXT,
 )
 STAGES = built(nodeconfig.StageConfig, parts=TEXTS, files=COUNT, bytes=COUNT, progress_seconds=SECONDS)
 TRAINS = built(
@@ -80,7 +99,9 @@ CONFIGS = built(
     attempt=st.integers(1, 1000),
     heartbeat_seconds=SECONDS,
     volumes=st.lists(VOLUMES, max_size=2).map(tuple),
+    slices=st.lists(SLICES, max_size=2).map(tuple),
     exports=st.lists(EXPORTS, max_size=2).map(tuple),
+    copies=st.lists(COPIES, max_size=2).map(tuple),
     imports=st.lists(IMPORTS, max_size=2).map(tuple),
     stage=st.none() | STAGES,
     train=st.none() | TRAINS,

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from headrace.domain.fabric_names import filling_nqn, host_nqn, reader_nqn, sealed_nqn
+from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
-from headrace.domain.wiring import configure_node, host_nqn, missing_indexes, subsystem_nqn
+from headrace.domain.run import NodeRow
+from headrace.domain.wiring import configure_node, missing_indexes
 from tests.domain.rows import node_row
 
 
@@ -20,7 +23,9 @@ def fleet(role: Role, count: int) -> FleetPlan:
     )
 
 
-def volume(index: int, members: tuple[int, ...], held_by: Role = "storage") -> VolumePlan:
+def volume(
+    index: int, members: tuple[int, ...], held_by: Role = "storage", mirrors: tuple[int, ...] = ()
+) -> VolumePlan:
     return VolumePlan(
         volume_id=f"dataset-{index}",
         kind="dataset",
@@ -28,6 +33,7 @@ def volume(index: int, members: tuple[int, ...], held_by: Role = "storage") -> V
         held_by=held_by,
         hydrator_node_index=members[0],
         member_node_indexes=members,
+        mirror_node_indexes=mirrors,
         slices_per_member=2,
         stripe_unit_bytes=131072,
         capacity_bytes=10**9,
@@ -53,50 +59,117 @@ def plan(volumes: tuple[VolumePlan, ...], storage: int = 2, compute: int = 3) ->
 
 
 SPREAD = plan((volume(0, (0,)), volume(1, (1,))))
+STRIPED = plan((volume(0, (0, 1)),))
+MIRRORED = plan((volume(0, (0,), mirrors=(1,)), volume(1, (1,), mirrors=(0,))))
 STORAGE = [node_row(f"s{index}", role="storage", index=index, address=f"10.0.1.{index}") for index in (0, 1)]
 COMPUTE = node_row("c0", index=0)
+READERS = {reader_nqn("small-1", index) for index in range(3)}
 
 
-def test_a_storage_node_exports_its_own_slices_to_the_compute_nodes_and_to_nobody_else() -> None:
-    config = configure_node(SPREAD, STORAGE[1], STORAGE, {}, 15)
-    assert [(one.volume_id, one.namespace_id) for one in config.exports] == [("dataset-1", 1), ("dataset-1", 2)]
-    allowed = {host_nqn("small-1", "compute", index) for index in range(3)}
-    assert {nqn for one in config.exports for nqn in one.allowed_host_nqns} == allowed
+def configured(made: Plan, node: NodeRow) -> NodeConfig:
+    return configure_node(made, node, STORAGE, {}, 15)
+
+
+def test_a_storage_node_serves_its_sealed_slices_to_the_compute_nodes_and_to_nobody_else() -> None:
+    config = configured(SPREAD, STORAGE[1])
+    assert [one.name for one in config.slices] == ["dataset-1-1-0", "dataset-1-1-1"]
+    assert [(one.namespace_uuid, one.namespace_id, one.phase) for one in config.exports] == [
+        (config.slices[0].namespace_uuid, 1, "sealed"),
+        (config.slices[1].namespace_uuid, 2, "sealed"),
+    ]
+    assert {nqn for one in config.exports for nqn in one.allowed_host_nqns} == READERS
 
 
 def test_a_compute_node_connects_to_every_storage_node_once() -> None:
     config = configure_node(SPREAD, COMPUTE, list(reversed(STORAGE)), {"s0": "/shared/s0"}, 15)
     assert [(one.subsystem_nqn, one.volume_ids, one.address, one.shared_folder) for one in config.imports] == [
-        (subsystem_nqn("small-1", 0), ("dataset-0",), "10.0.1.0", "/shared/s0"),
-        (subsystem_nqn("small-1", 1), ("dataset-1",), "10.0.1.1", None),
+        (sealed_nqn("small-1", 0), ("dataset-0",), "10.0.1.0", "/shared/s0"),
+        (sealed_nqn("small-1", 1), ("dataset-1",), "10.0.1.1", None),
     ]
 
 
 def test_a_compute_node_is_told_what_it_mounts_and_fills_none_of_it() -> None:
-    config = configure_node(SPREAD, COMPUTE, STORAGE, {}, 15)
+    config = configured(SPREAD, COMPUTE)
     assert [(one.volume_id, one.hydrated_here) for one in config.volumes] == [
         ("dataset-0", False),
         ("dataset-1", False),
     ]
-    (filled,) = configure_node(SPREAD, STORAGE[1], STORAGE, {}, 15).volumes
+    filler = configured(SPREAD, STORAGE[1])
+    (filled,) = filler.volumes
     assert filled.hydrated_here
     assert filled.filesystem_uuid == config.volumes[1].filesystem_uuid
+    assert filled.slices == config.volumes[1].slices == tuple(one.namespace_uuid for one in filler.slices)
 
 
-def test_only_the_hydrator_makes_a_volume_and_it_may_connect_to_the_members() -> None:
-    striped = plan((volume(0, (0, 1)),))
-    hydrator, member = (configure_node(striped, node, STORAGE, {}, 15) for node in STORAGE)
+def test_only_the_hydrator_makes_a_striped_volume_and_it_reaches_the_members_until_they_are_sealed() -> None:
+    hydrator, member = (configured(STRIPED, node) for node in STORAGE)
     assert [one.members for one in hydrator.volumes] == [4]
     assert member.volumes == ()
-    assert [one.node_id for one in hydrator.imports] == ["s1"]
+    assert [(one.node_id, one.subsystem_nqn) for one in hydrator.imports] == [
+        ("s1", filling_nqn("small-1", "dataset-0", 1))
+    ]
     assert member.imports == ()
-    assert host_nqn("small-1", "storage", 0) in member.exports[0].allowed_host_nqns
+    filling = [one for one in member.exports if one.phase == "filling"]
+    assert [one.allowed_host_nqns for one in filling] == [(hydrator.host_nqn,)] * 2
+    assert {one.subsystem_nqn for one in filling} == {hydrator.imports[0].subsystem_nqn}
+    assert [one for one in hydrator.exports if one.phase == "filling"] == []
+    assert {host for one in member.exports if one.phase == "sealed" for host in one.allowed_host_nqns} == READERS
 
 
-def test_namespaces_of_different_slices_have_different_uuids_and_the_same_each_time() -> None:
-    first, again = (configure_node(SPREAD, STORAGE[0], STORAGE, {}, 15) for _ in range(2))
+def test_neighbours_in_a_stripe_lie_on_different_machines() -> None:
+    hydrator, member = (configured(STRIPED, node) for node in STORAGE)
+    own, others = ([one.namespace_uuid for one in config.slices] for config in (hydrator, member))
+    assert hydrator.volumes[0].slices == (own[0], others[0], own[1], others[1])
+
+
+def test_a_replaced_storage_node_is_another_host_and_a_replaced_compute_node_is_the_same() -> None:
+    successor = node_row("s9", role="storage", index=0, attempt=2)
+    assert host_nqn(successor) != host_nqn(STORAGE[0])
+    assert host_nqn(node_row("c9", index=0, attempt=2)) == host_nqn(COMPUTE)
+
+
+def test_a_copy_is_served_under_the_names_of_the_original_with_other_controller_ids() -> None:
+    original, holder = (configured(MIRRORED, node) for node in STORAGE)
+    first = [one for one in original.exports if one.subsystem_nqn == sealed_nqn("small-1", 0)]
+    second = [one for one in holder.exports if one.subsystem_nqn == sealed_nqn("small-1", 0)]
+    names = [[(one.namespace_id, one.namespace_uuid) for one in exports] for exports in (first, second)]
+    assert names[0] == names[1]
+    assert max(one.controller_id_max for one in first) < min(one.controller_id_min for one in second)
+    assert max(one.controller_id_max for one in second) < 0xFFF0
+
+
+def test_a_copy_is_taken_from_the_node_that_holds_the_original_which_admits_the_taker() -> None:
+    original, holder = (configured(MIRRORED, node) for node in STORAGE)
+    assert [(one.subsystem_nqn, one.address) for one in holder.copies] == [(sealed_nqn("small-1", 0), "10.0.1.0")] * 2
+    own = [one for one in original.exports if one.subsystem_nqn == sealed_nqn("small-1", 0)]
+    assert all(set(one.allowed_host_nqns) == READERS | {holder.host_nqn} for one in own)
+    copies = [one for one in holder.exports if one.subsystem_nqn == sealed_nqn("small-1", 0)]
+    assert all(set(one.allowed_host_nqns) == READERS for one in copies)
+
+
+def test_a_reader_of_mirrored_volumes_has_two_paths_to_each() -> None:
+    paths = [(one.subsystem_nqn, one.address, one.volume_ids) for one in configured(MIRRORED, COMPUTE).imports]
+    assert paths == [
+        (sealed_nqn("small-1", 0), "10.0.1.0", ("dataset-0",)),
+        (sealed_nqn("small-1", 1), "10.0.1.0", ("dataset-1",)),
+        (sealed_nqn("small-1", 1), "10.0.1.1", ("dataset-1",)),
+        (sealed_nqn("small-1", 0), "10.0.1.1", ("dataset-0",)),
+    ]
+
+
+def test_slices_have_different_names_and_the_same_each_time() -> None:
+    first, again = (configured(MIRRORED, STORAGE[0]) for _ in range(2))
     assert first == again
-    assert len({one.namespace_uuid for one in first.exports}) == 2
+    assert len({one.namespace_uuid for one in first.slices}) == len({one.name for one in first.slices}) == 4
+
+
+def test_volumes_of_one_run_have_different_array_names_however_long_the_runs_is() -> None:
+    node = node_row("s0", role="storage", run_id="r" * 63)
+    names = [
+        one.array_name for one in configure_node(plan((volume(0, (0,)), volume(1, (0,)))), node, [node], {}, 15).volumes
+    ]
+    assert len(set(names)) == 2
+    assert all(len(name) <= 32 for name in names)
 
 
 def test_a_repeated_launch_asks_for_the_same_places_again() -> None:

@@ -55,8 +55,8 @@ CONTEXT = SimpleNamespace(
 class FolderNamedForCredentials(ProcessNodes):
     """Nodes whose file names their folder as user data does on AWS."""
 
-    def _node_file(self, node: Node, request: LaunchRequest) -> dict[str, object]:
-        return {**super()._node_file(node, request), "node_folder": f"{ROLE_ID}:{node.node_id}"}
+    def node_file(self, node: Node, request: LaunchRequest) -> dict[str, object]:
+        return {**super().node_file(node, request), "node_folder": f"{ROLE_ID}:{node.node_id}"}
 
 
 class ProcessMachines:

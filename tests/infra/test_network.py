@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from headrace.domain.wiring import NVME_SERVICE_PORT
+from headrace.domain.fabric_names import NVME_SERVICE_PORT
 from infra.network import NVME_TCP_PORT
 from tests.infra.assembly import Assembly
 

@@ -63,7 +63,7 @@ STARTS_S = (0.0, 45.0, 90.0, 130.0, 130.0)
 LATER_S = (1.0, 120.0, 250.0)
 """How much later the second one is."""
 INFEASIBLE: Sequence[dict[str, Any]] = (
-    {"resilience": "mirror"},
+    {"environment": {"image": "example/image:1"}},
     {"compute": {"instance_type": "c7i.larg"}},
     {"data": {"source": "s3://data/nothing/"}},
     {"budget_usd": 0.0001},

@@ -130,13 +130,6 @@ def test_a_results_bucket_that_answers_403_is_found_before_anything_is_launched(
         assert nodes_of(site) == ()
 
 
-def test_a_mirror_is_refused_rather_than_promised() -> None:
-    with simulated_site() as site:
-        site.run(job(resilience="mirror"))
-        assert "mirror can be planned but not carried out yet" in str(receipt_of(site).reason)
-        assert nodes_of(site) == ()
-
-
 def test_results_that_vanished_from_the_bucket_fail_the_run() -> None:
     with simulated_site() as site:
         invoke = site.invoke

@@ -7,6 +7,7 @@ from importlib.metadata import version
 
 import click
 
+from headrace.cli.doctor import doctor
 from headrace.cli.init import init
 from headrace.cli.logs import logs
 from headrace.cli.ls import ls
@@ -37,7 +38,7 @@ def app(home: str | None) -> None:  # the commands read it from the context
     """
 
 
-for command in (plan, run, submit, ls, status, watch, logs, stop, receipt, init, replay):
+for command in (plan, run, submit, ls, status, watch, logs, stop, receipt, init, replay, doctor):
     app.add_command(command)
 
 

@@ -11,6 +11,7 @@ from headrace.cli.interrupts import Interrupts
 from headrace.cli.options import EXIT_FAILED, EXIT_STOPPED, Place, aside, for_every_command
 from headrace.cli.reading import read_and_prepare
 from headrace.cli.screens import JsonScreen, LineScreen, LiveScreen, Screen, UnbreakableScreen
+from headrace.client import opening
 from headrace.client.client import Client
 from headrace.client.dry_run import plan_without_running
 from headrace.client.prepare import PreparedJob
@@ -31,12 +32,15 @@ def _faults(_context: click.Context, _option: click.Parameter, given: tuple[str,
 @click.argument("job", metavar="JOB.yaml", type=click.Path())
 @click.option("--results", metavar="DIR", help="Folder or s3:// address for the results, instead of the job's.")
 @click.option("--fault", "faults", multiple=True, callback=_faults, help="Make something fail: capacity:TYPE, ...")
+@click.option("--nodes", type=click.Choice(["process", "vm"]), default="process", help="What a node is here.")
 @for_every_command
-def run(place: Place, job: str, results: str | None, faults: tuple[str, ...]) -> int:
+def run(place: Place, job: str, results: str | None, faults: tuple[str, ...], nodes: str) -> int:
     """Run a job, from the plan to the receipt.
 
     Relative paths in JOB.yaml start from its folder; `results: local` means ./headrace-results where you are. A run's
-    results go into a folder named for the run. Ctrl-C stops the run and releases everything it started.
+    results go into a folder named for the run. Ctrl-C stops the run and releases everything it started. Nodes are
+    processes; with --nodes vm they are virtual machines under QEMU, in which disks are really cut, striped, served
+    over the network and mounted.
     """
     with Interrupts() as interrupts:
         prepared = read_and_prepare(place, job, results)
@@ -45,11 +49,12 @@ def run(place: Place, job: str, results: str | None, faults: tuple[str, ...]) ->
             aside(note)
         screen.plan(plan_without_running(prepared, place.home))
         interrupts.hold()
-        return _run(place, prepared, faults, screen, interrupts)
+        client = Client(place.home, faults, opening.open_vm_site if nodes == "vm" else None)
+        return _run(client, prepared, screen, interrupts)
 
 
-def _run(place: Place, prepared: PreparedJob, faults: tuple[str, ...], screen: Screen, interrupts: Interrupts) -> int:
-    with Client(place.home, faults) as client:
+def _run(client: Client, prepared: PreparedJob, screen: Screen, interrupts: Interrupts) -> int:
+    with client:
         if interrupts.count:
             return EXIT_STOPPED
         handle = client.launch(prepared)

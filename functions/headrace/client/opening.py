@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 from headrace.client.places import BadPlace, bucket_folder
@@ -42,6 +43,20 @@ def open_local_site(home: Path, faults: tuple[str, ...]) -> Site:
     from headrace.local.site import LocalSite  # noqa: PLC0415  # reading the state machines takes a while
 
     return LocalSite(home, Faults.parse(faults))
+
+
+def open_vm_site(home: Path, faults: tuple[str, ...]) -> Site:
+    """Return this machine as a site whose nodes are virtual machines, to be entered.
+
+    Raises UnknownFault, and VmUnavailable before anything is started when this machine has not what they need.
+    """
+    from headrace.local.site import LocalSite  # noqa: PLC0415  # reading the state machines takes a while
+    from headrace.local.vm.image import build_image  # noqa: PLC0415  # same
+    from headrace.local.vm.preparing import images_folder  # noqa: PLC0415  # same
+
+    images = images_folder()
+    build_image(images, lambda text: sys.stderr.write(f"{text}\n"))
+    return LocalSite(home, Faults.parse(faults), vm_images=images)
 
 
 def open_remote_objects(prepared: PreparedJob, home: Path) -> Objects | None:

@@ -25,6 +25,8 @@ class NodeConfigured(Contract):
 
     actions: Count
     not_executed: Annotated[tuple[ShortText, ...], Field(max_length=40)] = ()
+    fabric: ShortText | None = None
+    """How the node reaches others or is reached, in words; absent where there is no fabric."""
 
 
 class DatasetProgress(Contract):

@@ -51,21 +51,52 @@ class VolumeConfig(Contract):
     stripe_unit_bytes: Bytes
     members: int
     hydrated_here: bool
+    raid_level: Literal[0, 1, 10] = 0
+    """1 and 10 only for what one machine reads and writes; a sealed volume's second copy is a second path instead."""
+    slices: tuple[str, ...] = ()
+    """Namespace UUIDs of the members in stripe order; empty for a volume on the node's own disks alone."""
+
+
+class SliceConfig(Contract):
+    """One equal part of a storage node's disks, dealt over them in turn; the UUID is its identity on every path."""
+
+    name: str
+    namespace_uuid: str
+    array_uuid: str
+    """Of the array that it is a member of; a disk that holds anything else is not touched."""
 
 
 class ExportConfig(Contract):
-    """A namespace that a storage node serves: one subsystem per node, one namespace per slice."""
+    """A slice as a namespace of a subsystem, for one audience.
+
+    `phase` filling: until the slice is sealed; sealed: from then on; always: never sealed. A copy is exported under
+    the same names with other controller ids, so that a reader sees two paths to one namespace.
+    """
 
     subsystem_nqn: str
     namespace_id: int
     namespace_uuid: str
-    volume_id: str
-    slice_index: int
+    phase: Literal["filling", "sealed", "always"]
     allowed_host_nqns: tuple[str, ...]
+    controller_id_min: int = 1
+    controller_id_max: int = 32_000
+
+
+class CopyConfig(Contract):
+    """A slice that this node fills with the bytes of another node's, once that one is sealed."""
+
+    namespace_uuid: str
+    address: str
+    service_port: int
+    subsystem_nqn: str
 
 
 class ImportConfig(Contract):
-    """A subsystem that a compute node connects to; `shared_folder` is set only where nodes share a file system."""
+    """A subsystem that a node connects to; `shared_folder` is set only where nodes share a file system.
+
+    After two keep-alive periods a dead server is noticed, and `fast_fail_seconds` later what waits for it fails;
+    `loss_seconds` bounds the attempts to reconnect.
+    """
 
     node_id: str
     address: str
@@ -73,6 +104,10 @@ class ImportConfig(Contract):
     subsystem_nqn: str
     volume_ids: tuple[str, ...]
     queues: int
+    keep_alive_seconds: int = 5
+    reconnect_seconds: int = 2
+    fast_fail_seconds: int = 30
+    loss_seconds: int = 600
     shared_folder: str | None = None
 
 
@@ -122,10 +157,14 @@ class NodeConfig(Contract):
     node_id: str
     role: Role
     host_nqn: str
+    address: str
+    """Where other nodes reach this one; its network device is the one that serves the fabric."""
     fabric: Literal["tcp", "roce", "none"]
     heartbeat_seconds: Seconds
     volumes: tuple[VolumeConfig, ...] = ()
+    slices: tuple[SliceConfig, ...] = ()
     exports: tuple[ExportConfig, ...] = ()
+    copies: tuple[CopyConfig, ...] = ()
     imports: tuple[ImportConfig, ...] = ()
     stage: StageConfig | None = None
     train: TrainConfig | None = None

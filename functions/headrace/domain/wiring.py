@@ -2,34 +2,21 @@
 
 from __future__ import annotations
 
-import uuid
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 
-from headrace.domain.names import name_uuid
-from headrace.domain.nodeconfig import ExportConfig, ImportConfig, NodeConfig, VolumeConfig
-from headrace.domain.plan import FleetPlan, Plan, Role, VolumePlan
+from headrace.domain.exporting import copies, exports, slices
+from headrace.domain.fabric_names import (
+    NVME_SERVICE_PORT,
+    array_uuid,
+    filling_nqn,
+    host_nqn,
+    sealed_nqn,
+    slice_uuid,
+    stable_uuid,
+)
+from headrace.domain.nodeconfig import ImportConfig, NodeConfig, VolumeConfig
+from headrace.domain.plan import FleetPlan, Plan, VolumePlan
 from headrace.domain.run import NodeRow
-
-NVME_SERVICE_PORT = 4420
-"""IANA's port for NVMe over Fabrics."""
-
-
-def stable_uuid(*parts: object) -> str:
-    """Return the same UUID for the same parts, so that a repeated configuration finds what it made before."""
-    return name_uuid(uuid.NAMESPACE_OID, "/".join(map(str, parts)))
-
-
-def host_nqn(run_id: str, role: Role, index: int) -> str:
-    """Return the NVMe qualified name under which a machine connects to others.
-
-    It names the place in the fleet, not the machine, so exports can allow it before the machine is launched.
-    """
-    return f"nqn.2014-08.org.nvmexpress:uuid:{stable_uuid('host', run_id, role, index)}"
-
-
-def subsystem_nqn(run_id: str, index: int) -> str:
-    """Return the NVMe qualified name of what storage node `index` serves."""
-    return f"nqn.2026-01.io.headrace:{run_id}:storage-{index}"
 
 
 def configure_node(
@@ -39,12 +26,14 @@ def configure_node(
 
     `shared_folders` maps node ids to folders where nodes share a file system, and is empty elsewhere.
     """
+    serves = node.role == "storage"
     return NodeConfig(
         run_id=node.run_id,
         attempt=node.attempt,
         node_id=node.node_id,
         role=node.role,
-        host_nqn=host_nqn(node.run_id, node.role, node.index),
+        host_nqn=host_nqn(node),
+        address=node.address,
         fabric=plan.chosen.fabric,
         heartbeat_seconds=heartbeat_seconds,
         volumes=tuple(
@@ -52,7 +41,9 @@ def configure_node(
             for volume in plan.chosen.volumes
             if _is_made_by(volume, node) or _is_imported_by(volume, node)
         ),
-        exports=_exports(plan, node) if node.role == "storage" else (),
+        slices=slices(plan, node) if serves else (),
+        exports=exports(plan, node, storage) if serves else (),
+        copies=copies(plan, node, storage) if serves else (),
         imports=_imports(plan, node, storage, shared_folders),
     )
 
@@ -65,63 +56,73 @@ def _volume(node: NodeRow, volume: VolumePlan) -> VolumeConfig:
     return VolumeConfig(
         volume_id=volume.volume_id,
         kind=volume.kind,
-        array_name=f"{node.run_id}-{volume.volume_id}"[:32],
-        array_uuid=stable_uuid("array", node.run_id, volume.volume_id),
+        array_name=f"{volume.volume_id}-{stable_uuid('run', node.run_id)[:8]}",
+        array_uuid=array_uuid(node.run_id, volume),
         filesystem_uuid=stable_uuid("xfs", node.run_id, volume.volume_id),
         stripe_unit_bytes=volume.stripe_unit_bytes,
         members=len(volume.member_node_indexes) * volume.slices_per_member,
         hydrated_here=volume.kind == "dataset" and _is_made_by(volume, node),
+        slices=_stripe(node.run_id, volume) if volume.held_by == "storage" else (),
     )
 
 
-def _exports(plan: Plan, node: NodeRow) -> tuple[ExportConfig, ...]:
-    slices = [
-        (volume, slice_index)
-        for volume in plan.chosen.volumes
-        if volume.held_by == "storage" and node.index in volume.member_node_indexes
-        for slice_index in range(volume.slices_per_member)
-    ]
+def _stripe(run_id: str, volume: VolumePlan) -> tuple[str, ...]:
+    """Return the members in stripe order: neighbours on different machines, so that a long read uses all of them."""
     return tuple(
-        ExportConfig(
-            subsystem_nqn=subsystem_nqn(node.run_id, node.index),
-            namespace_id=number,
-            namespace_uuid=stable_uuid("slice", node.run_id, node.index, volume.volume_id, slice_index),
-            volume_id=volume.volume_id,
-            slice_index=slice_index,
-            allowed_host_nqns=_allowed_hosts(plan, node, volume),
-        )
-        for number, (volume, slice_index) in enumerate(slices, start=1)
+        slice_uuid(run_id, volume, member, number)
+        for number in range(volume.slices_per_member)
+        for member in volume.member_node_indexes
     )
-
-
-def _allowed_hosts(plan: Plan, node: NodeRow, volume: VolumePlan) -> tuple[str, ...]:
-    compute = plan.fleet("compute")
-    readers = [host_nqn(node.run_id, "compute", index) for index in range(compute.count if compute else 0)]
-    if volume.hydrator_node_index != node.index:
-        readers.append(host_nqn(node.run_id, "storage", volume.hydrator_node_index))
-    return tuple(readers)
 
 
 def _imports(
-    plan: Plan, node: NodeRow, storage: Iterable[NodeRow], shared_folders: dict[str, str]
+    plan: Plan, node: NodeRow, storage: Sequence[NodeRow], shared_folders: dict[str, str]
 ) -> tuple[ImportConfig, ...]:
     wanted = [volume for volume in plan.chosen.volumes if _is_imported_by(volume, node)]
-    connections = []
-    for server in sorted(storage, key=lambda one: one.index):
-        volume_ids = tuple(one.volume_id for one in wanted if server.index in one.member_node_indexes)
-        if volume_ids and server.node_id != node.node_id:
-            connections.append(
-                ImportConfig(
-                    node_id=server.node_id,
-                    address=server.address,
-                    service_port=NVME_SERVICE_PORT,
-                    subsystem_nqn=subsystem_nqn(node.run_id, server.index),
-                    volume_ids=volume_ids,
-                    queues=plan.chosen.queues_per_connection,
-                    shared_folder=shared_folders.get(server.node_id),
-                )
-            )
-    return tuple(connections)
+    servers = sorted((one for one in storage if one.node_id != node.node_id), key=lambda one: one.index)
+    found = _filled_through(wanted, servers) if node.role == "storage" else _read_from(wanted, servers)
+    return tuple(
+        ImportConfig(
+            node_id=server.node_id,
+            address=server.address,
+            service_port=NVME_SERVICE_PORT,
+            subsystem_nqn=nqn,
+            volume_ids=volume_ids,
+            queues=plan.chosen.queues_per_connection,
+            shared_folder=shared_folders.get(server.node_id),
+        )
+        for server, nqn, volume_ids in found
+    )
+
+
+def _filled_through(
+    wanted: Iterable[VolumePlan], servers: Sequence[NodeRow]
+) -> Iterator[tuple[NodeRow, str, tuple[str, ...]]]:
+    """Yield where a node that fills striped volumes reaches their members on other nodes."""
+    for volume in wanted:
+        for server in servers:
+            if server.index in volume.member_node_indexes:
+                yield server, filling_nqn(server.run_id, volume.volume_id, server.index), (volume.volume_id,)
+
+
+def _read_from(
+    wanted: Sequence[VolumePlan], servers: Sequence[NodeRow]
+) -> Iterator[tuple[NodeRow, str, tuple[str, ...]]]:
+    """Yield every path to sealed slices: the node that holds a part, and the one that holds its copy."""
+    for server in servers:
+        parts: dict[int, list[str]] = {}
+        for volume in wanted:
+            for member in _parts_on(volume, server.index):
+                parts.setdefault(member, []).append(volume.volume_id)
+        # Its own part first, whatever the number of the other.
+        for member in sorted(parts, key=lambda one: (one != server.index, one)):
+            yield server, sealed_nqn(server.run_id, member), tuple(parts[member])
+
+
+def _parts_on(volume: VolumePlan, index: int) -> Iterator[int]:
+    pairs = zip(volume.member_node_indexes, volume.mirror_node_indexes, strict=False)
+    yield from (member for member in volume.member_node_indexes if member == index)
+    yield from (member for member, mirror in pairs if mirror == index)
 
 
 def _is_imported_by(volume: VolumePlan, node: NodeRow) -> bool:

@@ -30,7 +30,6 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
     job = read_job(cloud, row)
-    _refuse_mirrors(job)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
     policy = cloud.settings.policy
@@ -52,12 +51,6 @@ def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
     fault = policy.approval_fault(job, chosen)
     if fault:
         raise InfeasibleJob(fault)
-
-
-def _refuse_mirrors(job: JobSpec) -> None:
-    """Refuse what a plan can count but nothing fills and exports yet: no run may promise what it has not."""
-    if job.resilience == "mirror":
-        raise InfeasibleJob("resilience: mirror can be planned but not carried out yet; write resilience: none")
 
 
 def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:

@@ -35,6 +35,15 @@ class NodeProcesses(Protocol):
         ...
 
 
+Command = Callable[[str, str, str], Sequence[str]]
+"""Makes the command of this machine that runs a script on the node, given as run id, node id and script."""
+
+
+def shell_command(_run_id: str, _node_id: str, script: str) -> Sequence[str]:
+    """Return the command where a node is processes of this machine."""
+    return ("/bin/sh", "-c", script)
+
+
 @dataclass
 class Invocation:
     """One document on one node; `ended` holds the exit code once it is known."""
@@ -69,11 +78,13 @@ class LocalDocuments:
         list_nodes: Callable[[str], Sequence[Node]],
         entropy: Entropy,
         folder: Path | None = None,
+        command: Command = shell_command,
     ) -> None:
         self._processes = processes
         self._list_nodes = list_nodes
         self._entropy = entropy
         self._folder = folder
+        self._command = command
         self._lock = threading.Lock()
         self._commands: dict[str, dict[str, Invocation]] = {}
 
@@ -129,7 +140,7 @@ class LocalDocuments:
         output.parent.mkdir(parents=True, exist_ok=True)
         with output.open("wb") as log:
             process = subprocess.Popen(
-                ("/bin/sh", "-c", document.script),
+                self._command(run_id, node_id, document.script),
                 cwd=folder,
                 env={**self._processes.environment(run_id, node_id), **variables},
                 stdin=subprocess.DEVNULL,

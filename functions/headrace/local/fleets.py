@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from datetime import timedelta
 from pathlib import Path
@@ -44,18 +44,33 @@ class NodeDriver(Protocol):
         ...
 
 
+def loopback(_run_id: str, _node_id: str) -> str:
+    """Return the address of nodes that are processes of this machine."""
+    return "127.0.0.1"
+
+
 class LocalFleets:
     """The Fleets port; its state outlives the process that launched, so any other can list and terminate.
 
-    A node is `terminated` only when the driver finds nothing of it running any more, whoever ended it.
+    A node is `terminated` only when the driver finds nothing of it running any more, whoever ended it. `address`
+    gives each node, by run id and node id, where others will reach it.
     """
 
-    def __init__(self, path: Path | None, driver: NodeDriver, clock: Clock, random: Random, faults: Faults) -> None:
+    def __init__(
+        self,
+        path: Path | None,
+        driver: NodeDriver,
+        clock: Clock,
+        random: Random,
+        faults: Faults,
+        address: Callable[[str, str], str] = loopback,
+    ) -> None:
         self._table = FleetTable(path)
         self._driver = driver
         self._clock = clock
         self._random = random
         self._faults = faults
+        self._address = address
 
     def launch(self, request: LaunchRequest) -> LaunchResult:
         """Launch `request.count` nodes, types in order and zones in order; the rest is reported as faults.
@@ -120,7 +135,7 @@ class LocalFleets:
             role=request.role,
             instance_type=instance_type,
             zone=zone,
-            address="127.0.0.1",
+            address=self._address(request.run_id, node_id),
             life="pending",
             launched_at=self._clock.now(),
             shared_folder=None if folder is None else str(folder),

@@ -67,7 +67,7 @@ class ProcessNodes:
         """Write the node's file and start its agent; return once its marks can be seen. Raises OSError."""
         folder = self.folder(node.run_id, node.node_id)
         (folder / "log").mkdir(parents=True, exist_ok=True)
-        (folder / "node.json").write_text(json.dumps(self._node_file(node, request), indent=1))
+        (folder / "node.json").write_text(json.dumps(self.node_file(node, request), indent=1))
         with (folder / "log" / "agent.log").open("ab") as log:
             process = subprocess.Popen(
                 self._agent,
@@ -160,7 +160,8 @@ class ProcessNodes:
     def _marks(self, run_id: str, node_id: str) -> dict[str, str]:
         return {marker.RUN: run_id, marker.NODE: node_id}
 
-    def _node_file(self, node: Node, request: LaunchRequest) -> dict[str, object]:
+    def node_file(self, node: Node, request: LaunchRequest) -> dict[str, object]:
+        """Return what the node is told about itself at its launch."""
         return {
             "run_id": node.run_id,
             "node_id": node.node_id,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Mapping
+from dataclasses import replace
 from pathlib import Path
 
 from headrace.domain.settings import Settings
@@ -31,6 +32,21 @@ def local_settings() -> Settings:
         sweep_grace_seconds=20,
         boot_grace_seconds=20,
         idle_lease_seconds=60,
+    )
+
+
+def vm_settings() -> Settings:
+    """Return the settings of one machine whose nodes are guests: emulated, they boot and answer slowly."""
+    return replace(
+        local_settings(),
+        heartbeat_seconds=5,
+        heartbeat_timeout_seconds=120,
+        node_boot_timeout_seconds=300,
+        configure_timeout_seconds=300,
+        stop_grace_seconds=15,
+        process_nodes=False,
+        boot_grace_seconds=300,
+        idle_lease_seconds=300,
     )
 
 

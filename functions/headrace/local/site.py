@@ -31,9 +31,11 @@ from headrace.local.recovery import recover_run
 from headrace.local.rules import read_rules
 from headrace.local.s3_endpoint import S3Endpoint
 from headrace.local.s3_folders import is_bucket_name
-from headrace.local.settings import REGION, child_environment, local_settings, node_environment
+from headrace.local.settings import REGION, child_environment, local_settings, node_environment, vm_settings
 from headrace.local.store import LocalRuns
 from headrace.local.system import SystemClock, SystemEntropy
+from headrace.local.vm.nodes import SUPERVISOR, VmDocumentTargets, VmNodes
+from headrace.local.vm.preparing import Preparing
 from headrace.ports import Cloud, Objects
 
 CLOSING_SECONDS = 120.0
@@ -46,7 +48,8 @@ class SiteNotOpen(HeadraceError):
 class LocalSite:
     """All that runs need on this machine, with its state below the folder `home`, for as long as its `with` block.
 
-    Leaving the block stops the runs that were started here and are not over, and waits for their clean-up.
+    Leaving the block stops the runs that were started here and are not over, and waits for their clean-up. With
+    `vm_images`, the folder where guest images are kept, nodes are virtual machines; else they are processes.
     """
 
     def __init__(
@@ -55,11 +58,13 @@ class LocalSite:
         faults: Faults | None = None,
         settings: Settings | None = None,
         agent: Sequence[str] = AGENT,
+        vm_images: Path | None = None,
     ) -> None:
         self._home = home.absolute()
         self._faults = faults or Faults()
-        self._settings = settings or local_settings()
-        self._agent = agent
+        self._vm_images = vm_images
+        self._settings = settings or (vm_settings() if vm_images else local_settings())
+        self._agent = SUPERVISOR if vm_images else agent
         self._entropy = SystemEntropy()
         self._serves: dict[str, str] = {}
         self._stack = ExitStack()
@@ -143,10 +148,7 @@ class LocalSite:
         events = EventsEndpoint(bus.accept, self._s3.access_key_id)
         stack.callback(events.stop)
         processes = self._open_nodes(stack, events.url)
-        fleets = LocalFleets(self._home / "fleets.sqlite3", processes, clock, SystemRandom(), self._faults)
-        stack.callback(fleets.close)
-        documents = LocalDocuments(processes, fleets.list_nodes, self._entropy)
-        stack.callback(documents.close)
+        fleets, documents = self._open_fleets(stack, processes, clock)
         self._cloud = Cloud(
             fleets=fleets,
             nodes=documents,
@@ -194,6 +196,31 @@ class LocalSite:
         )
         stack.callback(processes.close)
         return processes
+
+    def _open_fleets(
+        self, stack: ExitStack, processes: ProcessNodes, clock: SystemClock
+    ) -> tuple[LocalFleets, LocalDocuments]:
+        """Return the machines and the documents that run on them: processes, or guests that processes supervise."""
+        table, random = self._home / "fleets.sqlite3", SystemRandom()
+        if self._vm_images is None:
+            fleets = LocalFleets(table, processes, clock, random, self._faults)
+            documents = LocalDocuments(processes, fleets.list_nodes, self._entropy)
+        else:
+            guests = self._open_guests(stack, processes, self._vm_images)
+            targets = VmDocumentTargets(processes)
+            fleets = LocalFleets(table, guests, clock, random, self._faults, guests.address)
+            documents = LocalDocuments(targets, fleets.list_nodes, self._entropy, command=targets.command)
+        stack.callback(fleets.close)
+        stack.callback(documents.close)
+        return fleets, documents
+
+    def _open_guests(self, stack: ExitStack, processes: ProcessNodes, images: Path) -> VmNodes:
+        preparing = Preparing(images, self._home / "vm", lambda _text: None)
+        preparing()  # what is missing is told now, and no launch has to wait for it
+        environment = child_environment(os.environ)
+        guests = VmNodes(processes, self._home / "vm", environment, preparing, LocalPrices().catalog)
+        stack.callback(guests.close)
+        return guests
 
     def _bucket_folders(self) -> list[Path]:
         buckets = self._home / "buckets"

@@ -1,0 +1,95 @@
+"""The commands that connect this machine to the subsystems of others, and end that again."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from headrace_agent.actions import Action, Await, Run, Together, Unless, Write
+from headrace_agent.config import Copy, Import, NodeConfig
+from headrace_agent.fields import ConfigError
+from headrace_agent.machine import SOFT_ROCE, Machine
+from headrace_agent.names import address, host_uuid, subsystem_nqn
+
+TRANSPORTS = {"tcp": "tcp", "roce": "rdma"}
+CONNECT_TRIES = 240
+"""Tries at least half a second apart: another storage node of the run may still be on its way to export."""
+
+CONNECT_SECONDS = 60
+"""A connection refused for a wrong key can hang in the kernel for good over RDMA (measured)."""
+
+DISCONNECT_SECONDS = 20
+"""With a dead target the kernel waits about a minute (measured); it goes on by itself when nobody waits."""
+
+PORT_SECONDS = 30
+
+
+def transport_of(config: NodeConfig) -> str:
+    """Return the kernel's name for the fabric; raises ConfigError where exports or imports have none."""
+    if config.fabric not in TRANSPORTS:
+        raise ConfigError(f"config.json: exports and imports need the fabric tcp or roce, found {config.fabric!r}")
+    return TRANSPORTS[config.fabric]
+
+
+def rdma_link(config: NodeConfig, machine: Machine) -> list[Action]:
+    """Return what gives the network device soft-RoCE, where RoCE is asked for and no RDMA device does it itself."""
+    if config.fabric != "roce" or machine.rdma_device:
+        return []
+    link = ("rdma", "link", "add", SOFT_ROCE, "type", "rxe", "netdev", machine.network_device)
+    device = f"/sys/class/infiniband/{SOFT_ROCE}"
+    return [
+        Run(("modprobe", "rdma_rxe")),
+        Run(link, Unless("exists", device)),
+        Await(Unless("reads", f"{device}/ports/1/state=4: ACTIVE"), PORT_SECONDS),
+    ]
+
+
+def connect_all(config: NodeConfig, imports: Sequence[Import]) -> list[Action]:
+    """Return what connects to all subsystems at once and says when what waits for a dead one fails.
+
+    nvme-cli 2.3 has no option for the latter, and the kernel asks for it anew for each controller.
+    """
+    if not imports:
+        return []
+    transport = transport_of(config)
+    return [
+        Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
+        Write("/sys/module/nvme_core/parameters/iopolicy", "round-robin", may_fail=True),
+        Together(tuple(_connect(config, one, transport) for one in imports)),
+        *(_fast_fail(nqn, seconds) for nqn, seconds in dict.fromkeys(_tuned(imports))),
+    ]
+
+
+def connect_copy(config: NodeConfig, one: Copy, tries: int) -> list[Action]:
+    """Return what connects to the node whose slice is to be copied; it admits this one when its slice is sealed."""
+    transport = transport_of(config)
+    source = Import("", one.address, one.service_port, one.subsystem_nqn, (), 1, 5, 2, 30, 600, None)
+    return [
+        Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
+        _connect(config, source, transport, tries),
+    ]
+
+
+def disconnect(nqn: str) -> Action:
+    """Return the command that ends all connections to a subsystem."""
+    argv = ("nvme", "disconnect", f"--nqn={subsystem_nqn(nqn)}")
+    return Run(argv, Unless("disconnected", nqn), may_fail=True, seconds=DISCONNECT_SECONDS)
+
+
+def _connect(config: NodeConfig, one: Import, transport: str, tries: int = CONNECT_TRIES) -> Run:
+    """Return the command for one connection; long options, since short ones changed their meaning."""
+    nqn, target = subsystem_nqn(one.subsystem_nqn), address(one.address)
+    argv = (
+        *("nvme", "connect", f"--transport={transport}", f"--traddr={target}", f"--trsvcid={one.service_port}"),
+        *(f"--nqn={nqn}", f"--hostnqn={config.host_nqn}", f"--hostid={host_uuid(config.host_nqn)}"),
+        *(f"--nr-io-queues={one.queues}", f"--ctrl-loss-tmo={one.loss_seconds}"),
+        *(f"--reconnect-delay={one.reconnect_seconds}", f"--keep-alive-tmo={one.keep_alive_seconds}"),
+    )
+    return Run(argv, Unless("connected", f"{nqn}@{target}"), tries=tries, seconds=CONNECT_SECONDS)
+
+
+def _tuned(imports: Sequence[Import]) -> list[tuple[str, int]]:
+    return [(one.subsystem_nqn, one.fast_fail_seconds) for one in imports]
+
+
+def _fast_fail(nqn: str, seconds: int) -> Action:
+    return Write(f"/sys/class/nvme-fabrics/ctl/controllers({nqn})/fast_io_fail_tmo", str(seconds))

@@ -1,0 +1,1 @@
+"""Nodes as virtual machines under QEMU, in which the documents really run."""

@@ -1,0 +1,42 @@
+"""The lab is asked for by `make lab`: its tests boot virtual machines and are no part of the usual run."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.lab.machines import Lab
+
+collect_ignore_glob = [] if os.environ.get("HEADRACE_LAB") else ["test_*.py"]
+SCENARIO_SECONDS = 420
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Give each scenario its bound."""
+    for item in items:
+        if Path(__file__).parent in item.path.parents:
+            item.add_marker(pytest.mark.timeout(SCENARIO_SECONDS))
+
+
+@pytest.fixture(scope="session")
+def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
+    """Return two storage and two compute machines that answer."""
+    with Lab(tmp_path_factory.mktemp("lab")) as lab:
+        yield lab
+
+
+@pytest.fixture
+def lab(booted: Lab) -> Iterator[Lab]:
+    """Return the machines with nothing set up on them; what a scenario leaves is undone after it."""
+    booted.make_ready()
+    yield booted
+    booted.clean_up()
+
+
+@pytest.fixture(params=["tcp", "roce"])
+def fabric(request: pytest.FixtureRequest) -> str:
+    """Return each fabric in turn."""
+    return str(request.param)

@@ -1,0 +1,80 @@
+"""Plans for four machines, and the configurations that the product's own wiring makes of them."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+from headrace.domain.nodeconfig import NodeConfig
+from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
+from headrace.domain.wiring import configure_node
+from tests.lab.machines import DISKS, PLACES
+
+QUEUES = 1
+STRIPE_UNIT_BYTES = 128 * 1024
+
+
+def volume(
+    number: int, filler: int, members: tuple[int, ...], mirrors: tuple[int, ...] = (), slices: int = DISKS
+) -> VolumePlan:
+    """Return a dataset volume held by storage nodes."""
+    return VolumePlan(
+        volume_id=f"dataset-{number:03d}",
+        kind="dataset",
+        shape="spread" if len(members) == 1 else "striped",
+        held_by="storage",
+        hydrator_node_index=filler,
+        member_node_indexes=members,
+        mirror_node_indexes=mirrors,
+        slices_per_member=slices,
+        stripe_unit_bytes=STRIPE_UNIT_BYTES,
+        capacity_bytes=10**9,
+    )
+
+
+SPREAD = (volume(0, 0, (0,)), volume(1, 1, (1,)))
+STRIPED = (volume(0, 0, (0, 1)), volume(1, 1, (0, 1)))
+MIRRORED = (volume(0, 0, (0,), (1,), slices=1), volume(1, 1, (1,), (0,), slices=1))
+
+
+def configs(volumes: tuple[VolumePlan, ...], fabric: str, **import_changes: Any) -> dict[str, NodeConfig]:
+    """Return the configuration of every machine; `import_changes` replace the bounds of each connection."""
+    plan = _plan(volumes, "roce" if fabric == "roce" else "tcp")
+    storage = [place.row() for place in PLACES.values() if place.role == "storage"]
+    made = {name: configure_node(plan, place.row(), storage, {}, 15) for name, place in PLACES.items()}
+    return {name: _with_bounds(config, import_changes) for name, config in made.items()}
+
+
+def _with_bounds(config: NodeConfig, changes: dict[str, Any]) -> NodeConfig:
+    imports = tuple(one.model_copy(update=changes) for one in config.imports)
+    return config.model_copy(update={"imports": imports})
+
+
+def _plan(volumes: tuple[VolumePlan, ...], fabric: Literal["tcp", "roce"]) -> Plan:
+    option = OptionPlan(
+        storage="fleet",
+        fleets=(_fleet("storage"), _fleet("compute")),
+        volumes=volumes,
+        fabric=fabric,
+        queues_per_connection=QUEUES,
+        phases=(),
+        usd_per_hour=0,
+        usd_low=0,
+        usd_high=0,
+        limit=BindingLimit(name="none", offered=1, needed=1, unit="bytes/s", because=""),
+        reasons=(),
+    )
+    demand = DemandPlan(read_bytes_per_s=1, capacity_bytes=1, dataset_bytes=1, dataset_files=1, basis="")
+    return Plan(job_name="lab", region="us-east-1", demand=demand, chosen=option, catalog_date="2026-01-01")
+
+
+def _fleet(role: Role) -> FleetPlan:
+    return FleetPlan(
+        role=role,
+        instance_type="vm",
+        count=2,
+        arch="x86_64",
+        usd_per_hour_each=0,
+        nic_bytes_per_s=1,
+        disk_count=DISKS,
+        disk_bytes=1,
+    )
