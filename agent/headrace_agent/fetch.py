@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import itertools
 import os
 import random
 import secrets
@@ -46,7 +47,8 @@ class Fetcher:
     """Copies objects; shared by all streams, each of which brings its own connection."""
 
     def __init__(self, temporary: Path, streams: int, stop: threading.Event) -> None:
-        self._temporary = temporary
+        self._temporary = os.fspath(temporary / secrets.token_hex(8))
+        self._numbers = itertools.count()
         self._pace = Pace(streams)
         self._stop = stop
         self._chance = random.Random()  # noqa: S311 - spreads retries, hides nothing
@@ -112,7 +114,7 @@ class Fetcher:
             raise Stopped
 
     def _fetch_once(self, connection: Connection, source: Source, target: Path) -> str:
-        temporary = self._temporary / secrets.token_hex(8)
+        temporary = f"{self._temporary}-{next(self._numbers)}"
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
@@ -120,9 +122,9 @@ class Fetcher:
             finally:
                 os.close(descriptor)
             check_md5(source, received.md5)
-            temporary.rename(target)
+            os.rename(temporary, target)  # noqa: PTH104 - a path object costs more than the call
         except BaseException:
-            temporary.unlink(missing_ok=True)
+            Path(temporary).unlink(missing_ok=True)
             raise
         return received.version
 

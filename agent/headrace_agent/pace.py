@@ -44,7 +44,10 @@ class Pace:
                 self._lower()
             else:
                 self._limit = min(self._streams, self._limit + 1 / self._limit)
-            self._changed.notify_all()
+            if self._limit < self._streams:
+                self._changed.notify_all()
+            else:
+                self._changed.notify()
 
     def _lower(self) -> None:
         now = self._clock()
