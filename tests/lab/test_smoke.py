@@ -17,7 +17,7 @@ for volume in {volumes}/dataset-*; do
   (cd $volume && sha256sum $(uname -n)/*)
 done
 """
-CHECK = "cd /data && sha256sum */* | sort -k2"
+CHECK = "set -o pipefail; cd /data && sha256sum */* | sort -k2"
 WRITES = (
     "touch /data/x",
     "touch {volumes}/dataset-000/x",
