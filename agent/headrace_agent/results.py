@@ -76,8 +76,8 @@ class ResultsSaver:
             wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
 
     def close(self) -> None:
-        """End the threads."""
-        self._pool.shutdown()
+        """End the threads; one whose request hangs is not waited for, since the grace is over."""
+        self._pool.shutdown(wait=False, cancel_futures=True)
 
     def _unsaved(self) -> list[FileState]:
         self.skipped = []

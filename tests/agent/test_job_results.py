@@ -54,10 +54,11 @@ def test_a_store_that_never_answers_is_waited_for_no_longer_than_the_grace(
     tmp_path: Path, s3: S3, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     assert s3.keys(RESULTS_BUCKET) == []
-    never = threading.Event()
+    never, is_over = threading.Event(), threading.Event()
 
     def hang(_store: S3Store, *_: object) -> object:
         never.wait(60)
+        is_over.set()
         raise upload.NotSaved("hung")
 
     monkeypatch.setattr(results_module, "save", hang)
@@ -67,6 +68,7 @@ def test_a_store_that_never_answers_is_waited_for_no_longer_than_the_grace(
     (tmp_path / "results").mkdir()
     (tmp_path / "results/a").write_text("x")
     saved = JobResults(work, task, tmp_path / "results").finish(0.2)
+    assert not is_over.is_set(), "the request was waited for"
     never.set()
     assert (saved.manifest, saved.trouble) == (None, "results were not saved within 0.2 seconds")
 

@@ -71,13 +71,6 @@ def test_a_plan_tabulates_what_would_be_with_other_values(headrace: Headrace, jo
     assert "'colour' cannot be varied" in bad.err
 
 
-def test_a_plan_that_no_run_carries_out_yet_is_shown_and_said_to_be(headrace: Headrace, job_file: Path) -> None:
-    job_file.write_text(job_file.read_text() + "resilience: mirror\n")
-    answer = headrace("plan", job_file)
-    assert answer.code == 0
-    assert "a run of this job would be refused: resilience: mirror" in answer.err
-
-
 def test_the_replay_prints_the_figures_that_the_planner_is_held_to(headrace: Headrace) -> None:
     answer = headrace("replay")
     assert answer.code == 0
