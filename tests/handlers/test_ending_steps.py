@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import replace
 from datetime import timedelta
 from typing import Any
 
@@ -12,8 +13,10 @@ from headrace.domain.errors import DeadlineExceeded, NodesStillRunning
 from headrace.domain.instants import from_text, to_text
 from headrace.domain.presence import HIDDEN_SECONDS
 from headrace.handlers import confirm_terminated, launch_fleet, report_run, terminate_nodes
-from headrace.handlers._launches import are_launches_settled
+from headrace.handlers._files import read_plan
+from headrace.handlers._launches import are_launches_settled, note_adopted, note_asked
 from headrace.handlers._leftovers import remove_stray_receipts
+from headrace.handlers._requests import first_requests
 from headrace.handlers._rows import read_run
 from headrace.local.faults import Faults
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
@@ -77,6 +80,23 @@ def test_a_launch_that_was_cut_short_is_waited_for_until_its_machines_would_show
     launched.settle(HIDDEN_SECONDS)
     assert are_launches_settled(launched.cloud, run_id)
     assert confirm_terminated.step(order(launched), launched.cloud) == {"remaining": 0}
+
+
+@pytest.mark.parametrize(
+    ("asks", "is_whole", "is_settled"),
+    [(1, True, True), (1, False, True), (2, True, True), (2, False, False)],
+    ids=["whole", "refused", "whole for one of two", "refused for one of two"],
+)
+def test_a_refused_twin_does_not_settle_a_launch_whose_other_answer_may_be_lost(
+    launched: SimulatedSite, asks: int, is_whole: bool, is_settled: bool
+) -> None:
+    row = only_run(launched)
+    (request, *_) = first_requests(row, read_plan(launched.cloud, row))
+    fresh = replace(request, client_token="a launch of its own")
+    for _ in range(asks):
+        note_asked(launched.cloud, fresh)
+    note_adopted(launched.cloud, fresh, is_whole=is_whole)
+    assert are_launches_settled(launched.cloud, row.run_id) == is_settled
 
 
 def test_nothing_is_launched_after_the_deadline_at_which_it_would_end_itself(launched: SimulatedSite) -> None:

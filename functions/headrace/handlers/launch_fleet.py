@@ -44,7 +44,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         note_asked(cloud, order)
         result = cloud.fleets.launch(order)
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
-        note_adopted(cloud, order)
+        note_adopted(cloud, order, is_whole=len(result.nodes) >= order.count)
         _undo_if_tombstoned(cloud, run_id, result.nodes)
         _require_ending(cloud, result.nodes, is_first=not nodes)
         _require_all(fleet, len(places), result)
