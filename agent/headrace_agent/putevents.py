@@ -5,9 +5,7 @@ from __future__ import annotations
 import http.client
 import json
 import os
-import ssl
 from collections.abc import Mapping, Sequence
-from functools import cache
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -24,6 +22,7 @@ from botocore.credentials import (
 from botocore.endpoint_provider import EndpointProvider
 from botocore.loaders import Loader
 
+from headrace_agent.http_connection import tls
 from headrace_agent.region import own_region
 
 TIMEOUT_SECONDS = 5.0
@@ -100,14 +99,8 @@ class EventBus:
 def _connect(url: str) -> http.client.HTTPConnection:
     parts = urlsplit(url)
     if parts.scheme == "https":
-        return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=_tls())
+        return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=tls())
     return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
-
-
-@cache
-def _tls() -> ssl.SSLContext:
-    """Return the TLS settings; reading the system's certificates for each request would cost more than the request."""
-    return ssl.create_default_context()
 
 
 def _decoded(status: int, text: bytes) -> dict[str, Any]:

@@ -110,7 +110,7 @@ def _placement_reasons(candidate: Candidate) -> tuple[str, ...]:
     if candidate.kind == "fleet":
         found.append("both fleets belong in one zone: between zones each gigabyte costs 0.01 USD each way, and latency")
     if candidate.compute.machine.accelerators and candidate.compute.count > 1:
-        found.append("the machines that train belong in one cluster placement group, where they meet over the network")
+        found.append("machines that train meet best in one cluster placement group, which no launch asks for yet")
     return tuple(found)
 
 
