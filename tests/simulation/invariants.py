@@ -105,13 +105,17 @@ def _ending(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterato
         yield f"no tombstone: {run_id} ended without one"
 
 
+NO_LEASE = frozenset({"hang", "crash", "no_boot", "spot", "rack", "vanishing"})
+
+
 def pardon_seconds(faults: Sequence[Fault]) -> float:
     """Return for how long nothing could be done from outside, since nobody was there or allowed to.
 
-    Then a machine ends itself when its lease runs out; one whose agent cannot has its deadline, which is another check.
+    Then a machine ends itself when its lease runs out. One whose agent cannot, or whose job runs on, has its deadline,
+    which is another check; a job runs on when it hangs, also for want of a storage machine that was lost.
     """
     total = sum(helpless_seconds(fault) for fault in faults)
-    has_lease = not any(fault.kind in ("hang", "crash", "no_boot") for fault in faults)
+    has_lease = not any(fault.kind in NO_LEASE for fault in faults)
     return min(total, LEASE_SECONDS) if has_lease else total
 
 
