@@ -84,6 +84,11 @@ def _phases(receipt: Receipt) -> Table:
 
 def not_executed_text(commands: Iterable[str]) -> str:
     """Return how many commands were only recorded, by program: what a process node cannot do to a real machine."""
-    programs = Counter(command.split(maxsplit=1)[0] for command in commands if command.strip())
+    programs = Counter(_program(command) for command in commands if command.strip())
     counts = ", ".join(f"{times} x {program}" for program, times in programs.most_common())
     return f"{counts}; recorded only, word for word in --json"
+
+
+def _program(command: str) -> str:
+    """Return what a recorded line begins with; the agent writes its own waits as comments."""
+    return command.removeprefix("# ").split(maxsplit=1)[0]
