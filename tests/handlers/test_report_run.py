@@ -84,3 +84,16 @@ def test_what_nobody_came_back_to_remove_is_removed_by_the_sweep() -> None:
         site.objects.put(SETTINGS.run_bucket, f"{only_run(site).prefix}receipt-00000000.json", b"{}")
         clean(site.cloud, only_run(site))
         assert receipts(site) == [only_run(site).report_key]
+
+
+def test_a_plan_that_s3_does_not_show_for_a_moment_makes_no_machine_free() -> None:
+    with simulated_site() as site:
+        request = as_before_the_report(site)
+        row = only_run(site)
+        for node in site.cloud.runs.items(row.run_id, "node"):
+            site.cloud.runs.delete(row.run_id, "node", node["node_id"])
+        site.objects.delete(SETTINGS.run_bucket, f"{row.prefix}plan.json")
+        report_run.step(request, site.cloud)
+        machines = [one for one in receipt_of(site).resources if one.kind == "node"]
+        assert len(machines) == 3
+        assert all(one.usd > 0 for one in machines)

@@ -130,13 +130,15 @@ def excess_seconds(ledger: Ledger, row: dict[str, Any]) -> Iterator[tuple[Machin
 
 def _outlived(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
     pardon = pardon_seconds(site.plan.injected)
+    # A dead control plane also stops the clock of a function that was paused; no Lambda would live so long.
+    slept = {"outage", "paused"} <= {fault.kind for fault in site.plan.injected}
     slow = sum(-fault.value for fault in site.plan.injected if fault.kind == "skew" and fault.value < 0)
     for one, excess in excess_seconds(ledger, row):
         end = ledger.now() if one.released_s is None else one.released_s
         could_end_itself = bool(one.said) or not pardon
         if could_end_itself and end > max(one.deadline_s, one.launched_s) + DEADLINE_GRACE_SECONDS + slow:
             yield f"deadline: {one.node_id} was there {end - one.deadline_s:.0f} s after its deadline"
-        if one.launched_s > one.deadline_s:
+        if one.launched_s > one.deadline_s and not slept:
             yield f"too late: {one.node_id} was launched after its deadline"
         if excess > LATE_SECONDS + pardon:
             yield f"outlived: {one.node_id} ({one.role}) was there {excess:.0f} s after {row['run_id']} was over"

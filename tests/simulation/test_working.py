@@ -69,7 +69,7 @@ def test_a_good_run_breaks_nothing() -> None:
 BROKEN: dict[str, Callable[[], set[str]]] = {
     "unnoticed": lambda: breaches(
         machine("a", "storage", lost_s=250.0, released_s=250.0, released_by="reclaimed"),
-        machine("b"),
+        machine("b", released_s=900.0),
         closed_s=900.0,
         training=(200, 480),
     ),

@@ -45,8 +45,11 @@ def _unnoticed(ledger: Ledger, row: dict[str, Any], patience: float) -> Iterator
     for one in machines:
         is_cut_short = one.lost_s is not None and _worked(one, began)
         lost = max(one.lost_s or 0.0, began or 0.0)
-        if is_cut_short and closed - lost > patience:
-            yield f"unnoticed: {one.node_id} was lost at its job, and the run went on for {closed - lost:.0f} s"
+        # Whoever lets the others go has noticed; ending the execution may then take its time.
+        let_go = [other.released_s for other in machines if other.released_s is not None and other.released_s > lost]
+        went_on = min(closed, *let_go) - lost if let_go else closed - lost
+        if is_cut_short and went_on > patience:
+            yield f"unnoticed: {one.node_id} was lost at its job, and the run went on for {went_on:.0f} s"
 
 
 def _worked(one: MachineRecord, began: float | None) -> bool:

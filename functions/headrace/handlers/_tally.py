@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from headrace.domain.instants import to_text
-from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._rows import read_nodes
 from headrace.ports import Cloud, Node
@@ -18,15 +17,16 @@ class Tally(NamedTuple):
     strangers: tuple[NodeRow, ...]
 
 
-def tally(cloud: Cloud, row: RunRow, plan: Plan | None) -> Tally:
+def tally(cloud: Cloud, row: RunRow, region: str | None) -> Tally:
     """Return the run's machines; each was released when the cloud says that it ended, if the cloud tells.
 
-    That may be before it was asked to go, and later too: a request that is taken is not yet carried out.
+    That may be before it was asked to go, and later too: a request that is taken is not yet carried out. `region` is
+    that of the run, whose list has the prices of machines that no row knows.
     """
     listed = {node.node_id: node for node in cloud.fleets.list_nodes(row.run_id)}
     known = tuple(_corrected(node, listed.get(node.node_id)) for node in read_nodes(cloud, row.run_id))
     unknown = [node for node_id, node in listed.items() if node_id not in {one.node_id for one in known}]
-    prices = cloud.prices.price_list(plan.region).on_demand if plan and unknown else {}
+    prices = cloud.prices.price_list(region).on_demand if region and unknown else {}
     return Tally(known, tuple(_stranger(node, prices.get(node.instance_type, 0.0)) for node in unknown))
 
 

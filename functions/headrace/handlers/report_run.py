@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import json
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 from headrace.domain.errors import ObjectMissing
 from headrace.domain.instants import to_text
 from headrace.domain.measures import measures_of
-from headrace.domain.plan import Plan
 from headrace.domain.receipt import Receipt
 from headrace.domain.receipts import Ending, write_receipt
 from headrace.domain.run import NodeRow, RunRow
@@ -20,6 +20,7 @@ from headrace.handlers._tally import tally
 from headrace.ports import Cloud
 
 SOURCE = "headrace.run"
+T = TypeVar("T")
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
@@ -68,27 +69,21 @@ def _answer(receipt: Receipt) -> dict[str, Any]:
 
 
 def _receipt(cloud: Cloud, row: RunRow, failure: dict[str, Any] | None) -> tuple[Receipt, tuple[NodeRow, ...]]:
-    plan = _plan(cloud, row)
+    plan, job = _read(lambda: read_plan(cloud, row)), _read(lambda: read_job(cloud, row))
     ending = Ending(
         status=_status(row, failure),
         reason=_reason(row, failure),
         ended_at=to_text(cloud.clock.now()),
-        results=_results(cloud, row),
+        results=results_address(job, row.run_id) if job else None,
     )
-    machines = tally(cloud, row, plan)
+    machines = tally(cloud, row, plan.region if plan else job.region if job else None)
     return write_receipt(row, machines.known, plan, ending, machines.strangers), machines.known
 
 
-def _plan(cloud: Cloud, row: RunRow) -> Plan | None:
+def _read(read: Callable[[], T]) -> T | None:
+    """Return what is read, or None where it is not there: a run may end before it was planned."""
     try:
-        return read_plan(cloud, row)
-    except ObjectMissing:
-        return None
-
-
-def _results(cloud: Cloud, row: RunRow) -> str | None:
-    try:
-        return results_address(read_job(cloud, row), row.run_id)
+        return read()
     except ObjectMissing:
         return None
 
