@@ -13,6 +13,7 @@ from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import FleetPlan, Role
 from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
 from headrace.handlers._files import read_plan
+from headrace.handlers._launches import are_launches_settled
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import CommandStatus, LaunchFault, LaunchResult
@@ -91,6 +92,21 @@ def test_nothing_is_launched_under_a_tombstone(planned: SimulatedSite) -> None:
     with pytest.raises(RunTombstoned):
         launch_fleet.step(order(planned), planned.cloud)
     assert planned.fleets.list_nodes() == ()
+
+
+def test_a_launch_that_is_noted_after_the_tombstone_is_not_asked_for(planned: SimulatedSite) -> None:
+    run_id, insert = only_run(planned).run_id, planned.cloud.runs.insert
+
+    def ended_meanwhile(run: str, kind: str, name: str, item: dict[str, Any]) -> bool:
+        if kind == "launch":
+            planned.cloud.runs.update(run_id, "run", "run", {"tombstone_at": "2026-01-01T00:00:00Z"}, {})
+        return insert(run, kind, name, item)
+
+    planned.cloud.runs.insert = ended_meanwhile  # type: ignore[method-assign, assignment]
+    with pytest.raises(RunTombstoned):
+        launch_fleet.step(order(planned), planned.cloud)
+    assert planned.fleets.list_nodes() == ()
+    assert are_launches_settled(planned.cloud, run_id)
 
 
 def requests_of(site: SimulatedSite, *orders: dict[str, Any]) -> list[LaunchRequest]:

@@ -5,8 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from headrace.domain.errors import AccessDenied, CapacityUnavailable, DeadlineExceeded, ObjectMissing, QuotaExceeded
+from headrace.domain.errors import (
+    AccessDenied,
+    CapacityUnavailable,
+    DeadlineExceeded,
+    ObjectMissing,
+    QuotaExceeded,
+    RunTombstoned,
+)
 from headrace.domain.instants import from_text, to_text
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.lifecycle import standing
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.plan import FleetPlan, Plan, Role
@@ -42,6 +50,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         order = launch_request(row, plan, fleet, attempt, len(places), _zones(nodes, role, attempt))
         _require_rights(cloud, row, plan, is_first=not nodes)
         note_asked(cloud, order)
+        _require_standing(cloud, order)
         result = cloud.fleets.launch(order)
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
         note_adopted(cloud, order, is_whole=len(result.nodes) >= order.count)
@@ -70,6 +79,15 @@ def _require_rights(cloud: Cloud, row: RunRow, plan: Plan, *, is_first: bool) ->
     refusals = cloud.checks.try_launches(first_requests(row, plan)) if is_first else ()
     if refusals:
         raise AccessDenied(f"nothing was launched: {'; '.join(refusals)}. Allow it for the role of LaunchFleet")
+
+
+def _require_standing(cloud: Cloud, order: LaunchRequest) -> None:
+    """Raise RunTombstoned when the run was ended before the launch was noted: whoever ends it later waits for it."""
+    try:
+        read_standing_run(cloud, order.run_id)
+    except RunTombstoned:
+        note_adopted(cloud, order, is_whole=False)
+        raise
 
 
 def _require_ending(cloud: Cloud, nodes: Sequence[Node], *, is_first: bool) -> None:
