@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 import obstore
 
 from headrace_agent.fields import ConfigError, Fields
+from headrace_agent.reach import OpenBucket
 from headrace_agent.result_files import state_of
 from headrace_agent.results_journal import ResultsJournal, SavedFile
 from headrace_agent.s3 import check_key, open_bucket
@@ -83,7 +84,7 @@ def _described(file: SavedFile) -> dict[str, str | int]:
     return {"path": file.path, "key": file.key, "bytes": file.bytes, "sha256": file.sha256}
 
 
-def bring_back(store: S3Store, key: str, target: Path) -> Path | None:
+def bring_back(store: S3Store, key: str, target: Path, open_store: OpenBucket = open_bucket) -> Path | None:
     """Copy the newest checkpoint published under the key that is still whole into the folder `target`, emptied first.
 
     Return its file or folder, or None when there is none: one that the job wrote anew may be lost between its upload
@@ -93,7 +94,7 @@ def bring_back(store: S3Store, key: str, target: Path) -> Path | None:
         fields = Fields.parse(bytes(obstore.get(store, key).bytes()), "the published checkpoints")
     except FileNotFoundError:
         return None
-    bucket = open_bucket(fields.text("bucket"))
+    bucket = open_store(fields.text("bucket"))
     for one in fields.sections("checkpoints"):
         shutil.rmtree(target, ignore_errors=True)
         root = SafeRoot(target)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 import obstore
 
+from headrace_agent.reach import OpenBucket
 from headrace_agent.s3 import S3_ERRORS, S3Address, check_key, open_bucket, parse_address
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
 from headrace_agent.text import first_line
@@ -26,11 +27,11 @@ class CodeUnusable(Exception):
     """The job's code cannot be brought into the work folder; the text says why and what to change."""
 
 
-def fetch_code(address_text: str, work: Path) -> None:
+def fetch_code(address_text: str, work: Path, open_store: OpenBucket = open_bucket) -> None:
     """Put the code at `s3://bucket/key.tar.gz`, `.zip` or `s3://bucket/prefix/` into `work`. Raises CodeUnusable."""
     try:
         address = parse_address(address_text)
-        store = open_bucket(address.bucket)
+        store = open_store(address.bucket)
         if address.key == "" or address.key.endswith("/"):
             _fetch_folder(store, address, work)
         else:

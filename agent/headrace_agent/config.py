@@ -108,6 +108,18 @@ class TrainTask:
 
 
 @dataclass(frozen=True)
+class BucketAccess:
+    """How a bucket is reached that is not ours: as a role, or at an endpoint with a secret's keys."""
+
+    bucket: str
+    role: str | None
+    external_id: str | None
+    endpoint: str | None
+    credentials: str | None
+    signing_region: str | None
+
+
+@dataclass(frozen=True)
 class NodeConfig:
     """Everything for one node of one attempt; a part that does not apply is None or empty."""
 
@@ -126,6 +138,8 @@ class NodeConfig:
     imports: tuple[Import, ...]
     stage: StageTask | None
     train: TrainTask | None
+    buckets: tuple[BucketAccess, ...] = ()
+    """How those are reached that are not ours."""
 
 
 def parse_config(text: str | bytes) -> NodeConfig:
@@ -154,6 +168,18 @@ def parse_config(text: str | bytes) -> NodeConfig:
         imports=tuple(_import(one) for one in fields.sections("imports")),
         stage=_stage(stage) if stage else None,
         train=_train(train) if train else None,
+        buckets=tuple(_bucket(one) for one in fields.sections("buckets")),
+    )
+
+
+def _bucket(fields: Fields) -> BucketAccess:
+    return BucketAccess(
+        bucket=fields.text("bucket"),
+        role=fields.text_or_none("role"),
+        external_id=fields.text_or_none("external_id"),
+        endpoint=fields.text_or_none("endpoint"),
+        credentials=fields.text_or_none("credentials"),
+        signing_region=fields.text_or_none("signing_region"),
     )
 
 

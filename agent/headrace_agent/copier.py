@@ -13,6 +13,8 @@ from headrace_agent.download import RangesRefused, Span
 from headrace_agent.fetch import Fetcher, FetchFailed, Stopped
 from headrace_agent.http_connection import Connection
 from headrace_agent.large_file import RANGED_ABOVE_BYTES, LargeFile
+from headrace_agent.reach import OpenBucket
+from headrace_agent.s3 import open_bucket
 from headrace_agent.safe_paths import UnsafePath
 from headrace_agent.stage_state import StagedFile, StagedSpan, StageState
 from headrace_agent.stage_tally import StageTally
@@ -47,6 +49,7 @@ class Copier:
         state: StageState,
         tally: StageTally,
         streams: int,
+        open_store: OpenBucket = open_bucket,
     ) -> None:
         self._finished: deque[StagedFile] = deque()
         self._spans: deque[StagedSpan] = deque()
@@ -56,7 +59,7 @@ class Copier:
         self._tally = tally
         self._in_ranges = True
         self._stop = threading.Event()
-        self._fetcher = Fetcher(temporary, streams, self._stop)
+        self._fetcher = Fetcher(temporary, streams, self._stop, open_store)
         self._pieces = self._all_pieces(files)
         self._lock = threading.Lock()
         self._error: BaseException | None = None

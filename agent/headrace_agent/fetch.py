@@ -17,6 +17,7 @@ from headrace_agent.dataset import DatasetFile
 from headrace_agent.download import Busy, ObjectUnreadable, Received, Source, Span, Unlike, download
 from headrace_agent.http_connection import Connection
 from headrace_agent.pace import Pace
+from headrace_agent.reach import OpenBucket
 from headrace_agent.s3 import S3_ERRORS, S3Address, check_key, open_bucket, plain_etag
 from headrace_agent.text import first_line
 
@@ -46,7 +47,10 @@ class Stopped(Exception):
 class Fetcher:
     """Copies objects; shared by all streams, each of which brings its own connection."""
 
-    def __init__(self, temporary: Path, streams: int, stop: threading.Event) -> None:
+    def __init__(
+        self, temporary: Path, streams: int, stop: threading.Event, open_store: OpenBucket = open_bucket
+    ) -> None:
+        self._open = open_store
         self._temporary = os.fspath(temporary / secrets.token_hex(8))
         self._numbers = itertools.count()
         self._pace = Pace(streams)
@@ -62,7 +66,7 @@ class Fetcher:
             raise FetchFailed(str(error)) from error
         bucket = wanted.source.bucket
         if bucket not in self._stores:
-            self._stores[bucket] = open_bucket(bucket)
+            self._stores[bucket] = self._open(bucket)
         return Source(self._stores[bucket], wanted.source.key, wanted.bytes, plain_etag(wanted.etag))
 
     def fetch(self, connection: Connection, wanted: DatasetFile, target: Path) -> str:

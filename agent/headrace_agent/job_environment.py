@@ -34,14 +34,16 @@ def job_environment(
 ) -> dict[str, str]:
     """Return the environment for the command.
 
-    The agent's AWS settings stay only for a job that reads S3 itself; the job's own variables win over all but
-    HEADRACE_*.
+    The agent's AWS settings stay only for a job that reads S3 itself, and keys of other buckets never; the job's own
+    variables win over all but HEADRACE_*.
     """
     keeps_aws = bool(task.direct_sources)
+    secrets = (one.credentials.removeprefix("env:") for one in config.buckets if one.credentials)
+    hidden = {NODE_FILE_VARIABLE, *secrets}
     environment = {
         name: value
         for name, value in given.items()
-        if name != NODE_FILE_VARIABLE and (keeps_aws or not name.startswith("AWS_"))
+        if name not in hidden and (keeps_aws or not name.startswith("AWS_"))
     }
     environment.setdefault("PYTHONUNBUFFERED", "1")
     environment |= torch_variables(task)

@@ -14,6 +14,7 @@ from typing import Any
 from headrace_agent.bounded import OutOfTime, within
 from headrace_agent.checkpoints import Checkpoint, newest_saved, publish
 from headrace_agent.config import TrainTask
+from headrace_agent.reach import reach_of
 from headrace_agent.results import ResultsSaver
 from headrace_agent.results_journal import ResultsJournal
 from headrace_agent.results_manifest import ManifestHead, write_manifest
@@ -59,7 +60,7 @@ class JobResults:
         prefix = folder_prefix(task.results_prefix)
         place = hashlib.sha256(f"{task.results_bucket}/{prefix}".encode()).hexdigest()[:12]
         self._journal = ResultsJournal(node.state / f"results-{place}.sqlite3")
-        store = open_bucket(task.results_bucket)
+        store = reach_of(node, work.task.config)(task.results_bucket)
         snapshots = Snapshots(root.with_name(SNAPSHOTS_FOLDER))
         self._saver = ResultsSaver(root, store, prefix, self._journal, snapshots)
         self._run_store = open_bucket(node.run_bucket)

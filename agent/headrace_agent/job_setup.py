@@ -20,6 +20,7 @@ from headrace_agent.job_user import JobUser, NoJobUser
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
 from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
+from headrace_agent.reach import OpenBucket, reach_of
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.text import first_line
 from headrace_agent.work import Work
@@ -70,15 +71,16 @@ def prepare(
     folders.results.mkdir(parents=True, exist_ok=True)
     folders.progress.unlink(missing_ok=True)
     folders.notice.unlink(missing_ok=True)
+    reach = reach_of(work.node, work.task.config)
     if task.code:
-        fetch_code(task.code, folders.work)
+        fetch_code(task.code, folders.work, reach)
     if user:
         folders.environment.mkdir()
         folders.progress.touch()
         user.own(folders.work, folders.results, folders.environment, folders.progress)
     environ = {**os.environ, **(user.variables if user else {})}
     data = _data(work.node, work.task.config, task)
-    resume = _index_and_checkpoint(work.node, task, folders)
+    resume = _index_and_checkpoint(work.node, task, folders, reach)
     given = (folders.results, folders.progress, folders.notice)
     places = Places(data, folders.index, *given, own_bin(), resume, None)
     environment = job_environment(environ, work.task.config, task, places, mark)
@@ -90,13 +92,14 @@ def prepare(
     return job_environment(environ, work.task.config, task, places, mark)
 
 
-def _index_and_checkpoint(node: Node, task: TrainTask, folders: JobFolders) -> Path | None:
+def _index_and_checkpoint(node: Node, task: TrainTask, folders: JobFolders, reach: OpenBucket) -> Path | None:
     """Write the index of the data set; return the newest complete checkpoint of the former attempt, if there is one."""
     what = "the index of the data set"
     try:
         write_index(node, task.index_parts, folders.index)
         what = "the newest checkpoint of the former attempt"
-        return bring_back(open_bucket(node.run_bucket), checkpoint_key(node.prefix, task.node_rank), folders.resume)
+        key = checkpoint_key(node.prefix, task.node_rank)
+        return bring_back(open_bucket(node.run_bucket), key, folders.resume, reach)
     except (ConfigError, *S3_ERRORS) as error:
         raise DataUnusable(f"{what} cannot be read: {first_line(error)}") from error
 

@@ -18,9 +18,9 @@ import obstore
 from botocore.auth import S3SigV4QueryAuth
 from botocore.awsrequest import AWSRequest
 
+from headrace_agent.aws_call import machine_credentials
 from headrace_agent.http_connection import tls
-from headrace_agent.putevents import machine_credentials
-from headrace_agent.s3 import plain_etag
+from headrace_agent.s3 import KeyedStore, plain_etag
 
 if TYPE_CHECKING:
     from obstore.store import S3Store
@@ -86,11 +86,11 @@ class _Upload:
 
     def __init__(self, store: S3Store, key: str) -> None:
         self._address = urlsplit(obstore.sign(store, "PUT", key, timedelta(minutes=1)))
-        region = store.config.get("region") or "us-east-1"
-        credentials = machine_credentials().load_credentials()
-        if credentials is None:
+        self._region = store.config.get("region") or "us-east-1"
+        keys = store.keys if isinstance(store, KeyedStore) else machine_credentials().load_credentials()
+        if keys is None:
             raise UploadFailed("no AWS keys: none in the environment and none in the machine's metadata")
-        self._signer = S3SigV4QueryAuth(credentials, "s3", region, expires=SIGNED_SECONDS)
+        self._keys = keys
 
     def begin(self) -> str:
         """Return the id of a new upload."""
@@ -131,7 +131,8 @@ class _Upload:
         """Send one request. Return the answer's headers and text. Raises UploadFailed, _Busy and OSError."""
         url = f"{self._address.scheme}://{self._address.netloc}{self._address.path}?{query}"
         request = AWSRequest(method=method, url=url)
-        self._signer.add_auth(request)
+        keys = self._keys.get_frozen_credentials()
+        S3SigV4QueryAuth(keys, "s3", self._region, expires=SIGNED_SECONDS).add_auth(request)
         signed = urlsplit(str(request.url))
         connection = self._connect()
         try:

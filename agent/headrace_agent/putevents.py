@@ -4,25 +4,15 @@ from __future__ import annotations
 
 import http.client
 import json
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 from urllib.parse import urlsplit
 
 from botocore.auth import SigV4Auth
 from botocore.awsrequest import AWSRequest
-from botocore.credentials import (
-    ContainerProvider,
-    CredentialResolver,
-    Credentials,
-    EnvProvider,
-    InstanceMetadataFetcher,
-    InstanceMetadataProvider,
-)
-from botocore.endpoint_provider import EndpointProvider
-from botocore.loaders import Loader
+from botocore.credentials import Credentials
 
-from headrace_agent.http_connection import tls
+from headrace_agent.aws_call import EVENTS, connect, machine_credentials, service_url
 from headrace_agent.region import own_region
 
 TIMEOUT_SECONDS = 5.0
@@ -34,18 +24,7 @@ class BusUnavailable(Exception):
 
 def events_url(environ: Mapping[str, str]) -> str:
     """Return AWS_ENDPOINT_URL_EVENTBRIDGE, or the region's endpoint by botocore's own rules."""
-    if given := environ.get("AWS_ENDPOINT_URL_EVENTBRIDGE"):
-        return given
-    loader = Loader()
-    rules = loader.load_service_model("events", "endpoint-rule-set-1")
-    provider = EndpointProvider(rules, loader.load_data("partitions"))
-    return str(provider.resolve_endpoint(Region=own_region(environ), UseDualStack=False, UseFIPS=False).url)
-
-
-def machine_credentials() -> CredentialResolver:
-    """Return where keys come from: the environment, a container's address, or the instance's metadata."""
-    fetcher = InstanceMetadataFetcher(timeout=1, num_attempts=3, env=dict(os.environ))
-    return CredentialResolver([EnvProvider(), ContainerProvider(), InstanceMetadataProvider(fetcher)])
+    return service_url(EVENTS, environ)
 
 
 class EventBus:
@@ -71,7 +50,7 @@ class EventBus:
         return tuple(result.get("ErrorCode") for result in results)
 
     def _post(self, body: bytes) -> dict[str, Any]:
-        connection = _connect(self._url)
+        connection = connect(self._url, TIMEOUT_SECONDS)
         try:
             connection.request("POST", urlsplit(self._url).path or "/", body, self._headers(body))
             response = connection.getresponse()
@@ -94,13 +73,6 @@ class EventBus:
         if self._credentials is None:
             raise BusUnavailable("no AWS keys: none in the environment and none in the machine's metadata")
         return self._credentials
-
-
-def _connect(url: str) -> http.client.HTTPConnection:
-    parts = urlsplit(url)
-    if parts.scheme == "https":
-        return http.client.HTTPSConnection(parts.netloc, timeout=TIMEOUT_SECONDS, context=tls())
-    return http.client.HTTPConnection(parts.netloc, timeout=TIMEOUT_SECONDS)
 
 
 def _decoded(status: int, text: bytes) -> dict[str, Any]:

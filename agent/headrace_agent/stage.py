@@ -20,6 +20,7 @@ from headrace_agent.durability import sync_file_system
 from headrace_agent.fields import ConfigError
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
+from headrace_agent.reach import reach_of
 from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
@@ -104,7 +105,8 @@ class _Staging:
         self.state = StageState(_state_file(work.node, folder), work.task.task_id)
         self.tally = StageTally(task)
         streams = PROCESS_NODE_STREAMS if work.node.process_node else STREAMS
-        self.copier = Copier(self._assigned(), self._place, self.temporary, self.state, self.tally, streams)
+        reach = reach_of(work.node, work.task.config)
+        self.copier = Copier(self._assigned(), self._place, self.temporary, self.state, self.tally, streams, reach)
         self.next_record = time.monotonic() + RECORD_SECONDS
         self.next_report = time.monotonic() + self._report_seconds
 

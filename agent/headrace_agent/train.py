@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace_agent.config import TrainTask
 from headrace_agent.fields import ConfigError
+from headrace_agent.foreign import Unreachable
 from headrace_agent.job_log import JobLog
 from headrace_agent.job_results import JobResults, SavedResults
 from headrace_agent.job_setup import SETUP_ERRORS, folders_of, prepare
@@ -32,7 +33,11 @@ def run_train(work: Work) -> Outcome:
     task = work.task.config.train
     if task is None:
         raise ConfigError("config.json has no part 'train'")
-    return _Training(work, task).run()
+    try:
+        training = _Training(work, task)
+    except Unreachable as error:
+        return Outcome("Job Failed", {"reason": short(f"results could not be saved: {error}")})
+    return training.run()
 
 
 class _Training:
@@ -41,13 +46,13 @@ class _Training:
         self.work = work
         self.task = task
         self.folders = folders_of(node, work.task.config)
+        self.results = JobResults(work, task, self.folders.results)
         self.tree = ProcessTree(f"{node.run_id}/{node.node_id}/{work.task.task_id}")
         self.log = JobLog(self.folders.log, task.log_bytes_max, goes_on=work.was_interrupted)
         period_seconds = 2.0 if node.process_node else 10.0
         self.shipper = LogShipper(
             self.log, open_bucket(node.run_bucket), f"{node.prefix}logs/{node.node_id}.log", period_seconds
         )
-        self.results = JobResults(work, task, self.folders.results)
         self.progress = ProgressFile(self.folders.progress)
         self.reported_results: dict[str, Any] = {"files": 0, "bytes": 0}
         self.next_report = 0.0

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal, NamedTuple, Protocol
 
+from headrace.domain.access import BucketAccess
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Role
@@ -147,6 +148,21 @@ class Objects(Protocol):
         """
         ...
 
+    def try_upload(self, bucket: str, key: str) -> None:
+        """Begin an upload in parts and abort it: writing is tried, and no object, version or event comes of it."""
+        ...
+
+
+class Elsewhere(Protocol):
+    """Buckets of other accounts and of S3s that are not AWS's."""
+
+    def objects(self, access: BucketAccess, run_id: str) -> Objects:
+        """Return the S3 that the bucket is in, as the run may reach it. Keys are fetched now, renewed, kept nowhere.
+
+        Raises AccessDenied, saying what to change, when the role may not be assumed or the secret not be read.
+        """
+        ...
+
 
 class Bus(Protocol):
     """The event bus."""
@@ -277,3 +293,4 @@ class Cloud:
     entropy: Entropy
     settings: Settings
     checks: Checks
+    elsewhere: Elsewhere

@@ -44,6 +44,7 @@ class FakeSite:
             SystemEntropy(),
             local_settings(),
             NoChecks(),
+            absent,
         )
 
     def __enter__(self) -> Self:

@@ -109,6 +109,12 @@ def test_what_is_not_in_s3_is_refused_with_all_that_is_wrong(stack: Stack) -> No
     )
 
 
+def test_keys_that_only_this_machine_has_are_refused(stack: Stack) -> None:
+    lake = {"source": "s3://lake/x/", "endpoint": "https://lake.example.org", "credentials": "env:LAKE"}
+    with pytest.raises(BadPlace, match=r"credentials: env:LAKE is on this machine.*write the secret's ARN"):
+        stack.client.submit({**JOB, "data": lake, "code": "s3://code/x.tar.gz"})
+
+
 def test_a_run_is_waited_for_to_its_receipt(stack: Stack, job_file: Path) -> None:
     run = stack.client.submit(job_file)
     stack.meanwhile = [lambda: stack.admit(run.execution_arn), lambda: None, lambda: stack.end(run.id)]

@@ -47,7 +47,7 @@ def test_the_results_folder_is_served_writable_and_not_made_by_planning(here: Pa
     prepared = ready(here)
     served = prepared.served[1]
     assert served == ServedFolder(served.bucket, here / "out", writable=True)
-    assert prepared.job.results == f"s3://{served.bucket}/"
+    assert prepared.job.results.to == f"s3://{served.bucket}/"
     assert not (here / "out").exists()
 
 
@@ -98,7 +98,7 @@ def test_a_bucket_of_this_machine_is_used_as_it_is(here: Path) -> None:
     (here.parent / "home" / "buckets" / "mine").mkdir(parents=True)
     prepared = ready(here, data={"source": "s3://mine/in/"}, results="s3://mine/out/")
     assert prepared.served == ()
-    assert (prepared.job.data[0].source, prepared.job.results) == ("s3://mine/in/", "s3://mine/out/")
+    assert (prepared.job.data[0].source, prepared.job.results.to) == ("s3://mine/in/", "s3://mine/out/")
 
 
 @pytest.mark.parametrize("where", ["data", "results", "code"])
@@ -106,6 +106,38 @@ def test_a_bucket_elsewhere_is_refused_with_what_to_do(here: Path, where: str) -
     away = "s3://away/x/"
     with pytest.raises(BadPlace, match=f"^{where}: s3://away/x/ is not on this machine.*Copy the files below"):
         ready(here, **{where: {"source": away} if where == "data" else away})
+
+
+LAKE = {"endpoint": "https://lake.example.org", "credentials": "file:keys/lake.json"}
+
+
+def test_an_endpoint_elsewhere_is_left_as_it_is_and_its_keys_are_found_beside_the_job(here: Path) -> None:
+    data, results = {"source": "s3://lake-in/x/", **LAKE}, {"to": "s3://lake-out/", **LAKE}
+    prepared = ready(here, data=data, results=results, code="s3://lake-in/code.tar.gz")
+    assert (prepared.served, prepared.code) == ((), None)
+    assert {one.credentials for one in prepared.job.accesses} == {f"file:{here / 'keys' / 'lake.json'}"}
+    assert prepared.given["job"]["results"]["to"] == "s3://lake-out/"
+
+
+def test_results_named_aside_need_not_what_the_job_says_of_others(here: Path) -> None:
+    prepared = prepare(spec(results={"to": "s3://lake-out/", **LAKE}), here, here.parent / "home", results="mine")
+    assert prepared.job.accesses == ()
+    assert prepared.served[1].writable
+
+
+@pytest.mark.parametrize(
+    "access",
+    [
+        {"role": "arn:aws:iam::123456789012:role/reader"},
+        {**LAKE, "credentials": "arn:aws:secretsmanager:us-east-1:123456789012:secret:lake-AbCdEf"},
+    ],
+)
+def test_what_takes_an_account_of_aws_is_planned_here_and_not_run(here: Path, access: dict[str, str]) -> None:
+    data = {"source": "s3://lake-in/x/", **access}
+    with pytest.raises(BadPlace, match="a run on this machine has no account of AWS"):
+        ready(here, data=data)
+    planned = prepare(spec(data=data), here, here.parent / "home", is_remote_allowed=True)
+    assert planned.job.accesses[0].needs_aws
 
 
 def test_planning_may_look_at_a_bucket_elsewhere(here: Path) -> None:

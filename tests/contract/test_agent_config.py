@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pydantic import BaseModel
 
 from headrace.domain import nodeconfig
+from headrace.domain.access import BucketAccess
 from headrace.domain.dataset import DatasetFile, DatasetPart
 from headrace_agent import config as agent
 from headrace_agent.dataset import parse_part
@@ -28,6 +29,7 @@ PAIRS: list[tuple[type[BaseModel], Any]] = [
     (nodeconfig.StageConfig, agent.StageTask),
     (nodeconfig.TrainConfig, agent.TrainTask),
     (nodeconfig.NodeConfig, agent.NodeConfig),
+    (BucketAccess, agent.BucketAccess),
 ]
 
 
@@ -94,6 +96,7 @@ TRAINS = built(
     results_grace_seconds=SECONDS,
     log_bytes_max=COUNT,
 )
+BUCKETS = built(BucketAccess, role=st.none() | TEXT, endpoint=st.none() | TEXT, credentials=st.none() | TEXT)
 CONFIGS = built(
     nodeconfig.NodeConfig,
     attempt=st.integers(1, 1000),
@@ -103,6 +106,7 @@ CONFIGS = built(
     exports=st.lists(EXPORTS, max_size=2).map(tuple),
     copies=st.lists(COPIES, max_size=2).map(tuple),
     imports=st.lists(IMPORTS, max_size=2).map(tuple),
+    buckets=st.lists(BUCKETS, max_size=2).map(tuple),
     stage=st.none() | STAGES,
     train=st.none() | TRAINS,
 )

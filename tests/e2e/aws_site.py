@@ -186,7 +186,8 @@ def aws_site(folder: Path) -> Iterator[AwsSite]:
 
 
 def _open_machines(stack: ExitStack, moto: MotoStack, machines: ProcessMachines, folder: Path) -> None:
-    environment = node_environment(os.environ, "a", "b", moto.url, moto.url)
+    elsewhere = {f"AWS_ENDPOINT_URL_{name}": moto.url for name in ("STS", "SECRETS_MANAGER")}
+    environment = {**node_environment(os.environ, "a", "b", moto.url, moto.url), **elsewhere}
     processes = FolderNamedForCredentials(
         folder / "nodes", environment, run_bucket=RUN_BUCKET, stop_grace_seconds=5, idle_lease_seconds=60
     )

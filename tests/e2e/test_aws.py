@@ -9,15 +9,19 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import boto3
 import pytest
 
 from headrace.domain.receipt import Receipt
 from headrace.domain.run import RunRow
+from tests.aws.moto_machines import REGION
 from tests.aws.moto_stack import ROLE_ID, RUN_BUCKET
 from tests.e2e.aws_site import AwsSite, aws_site
 from tests.waiting import wait_until
 
 FILES = 24
+READER = "arn:aws:iam::210987654321:role/reader"
+SECRET = "a-key-of-the-lake"
 SCRIPT = """
 import os, pathlib
 data, results = pathlib.Path(os.environ["HEADRACE_DATA"]), pathlib.Path(os.environ["HEADRACE_RESULTS"])
@@ -59,6 +63,25 @@ def site(tmp_path: Path) -> Iterator[AwsSite]:
         yield made
 
 
+def elsewhere(site: AwsSite) -> dict[str, Any]:
+    """Make a bucket in another account and one at another S3; return the job's data and results in them.
+
+    moto gives both to everyone here: it takes a request that is signed in its query to be of no account.
+    """
+    clients = site.stack.clients
+    sts = clients.sts.assume_role(RoleArn=READER, RoleSessionName="setup")["Credentials"]
+    there = boto3.Session(sts["AccessKeyId"], sts["SecretAccessKey"], sts["SessionToken"], REGION)
+    theirs = there.client("s3", endpoint_url=site.stack.url)
+    theirs.create_bucket(Bucket="theirs")
+    for number in range(FILES):
+        theirs.put_object(Bucket="theirs", Key=f"set/{number:03}.bin", Body=bytes(10))
+    clients.session.client("s3", endpoint_url=site.stack.url).create_bucket(Bucket="lake")
+    text = json.dumps({"access_key_id": "c", "secret_access_key": SECRET})
+    arn = clients.secrets(REGION).create_secret(Name="lake", SecretString=text)["ARN"]
+    inputs = [{**JOB["data"], "name": "own"}, {"source": "s3://theirs/set/", "name": "theirs", "role": READER}]
+    return {"data": inputs, "results": {"to": "s3://lake/out", "endpoint": site.stack.url, "credentials": arn}}
+
+
 def upload(site: AwsSite, **changes: Any) -> str:
     """Upload a job file and return the execution that the upload started, once it is over."""
     before = len(site.executions)
@@ -79,18 +102,34 @@ def receipt_of(site: AwsSite) -> Receipt:
     return Receipt.model_validate_json(site.cloud.objects.get(RUN_BUCKET, key))
 
 
-def test_an_upload_becomes_a_run_its_results_and_a_receipt(site: AwsSite, capsys: pytest.CaptureFixture[str]) -> None:
-    upload(site)
-    metrics = [json.loads(line) for line in capsys.readouterr().out.splitlines() if '"_aws"' in line]
-    assert [one["RunsSucceeded"] for one in metrics] == [[1.0]]
+def test_an_upload_becomes_a_run_its_results_and_a_receipt(
+    site: AwsSite, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    upload(site, **elsewhere(site))
+    printed = capsys.readouterr().out
+    metrics = [json.loads(line) for line in printed.splitlines() if '"_aws"' in line]
     row, receipt = only_row(site), receipt_of(site)
-    assert (receipt.status, receipt.reason) == ("SUCCEEDED", None)
+    assert receipt.reason is None, receipt.reason
+    assert receipt.status == "SUCCEEDED"
+    assert [one["RunsSucceeded"] for one in metrics] == [[1.0]]
     assert row.trigger == "upload"
-    total = sum(1000 + number for number in range(FILES))
-    saved = site.cloud.objects.get("experiments", f"on-aws/{row.run_id}/sum.txt")
-    assert saved.decode() == f"{FILES} {total}"
-    assert (row.dataset_files, row.dataset_bytes) == (FILES, total)
+    total = sum(1000 + number for number in range(FILES)) + FILES * 10
+    saved = site.cloud.objects.get("lake", f"out/{row.run_id}/sum.txt")
+    assert saved.decode() == f"{2 * FILES} {total}"
+    assert (row.dataset_files, row.dataset_bytes) == (2 * FILES, total)
     assert_nothing_is_left(site, row)
+    assert_no_key_is_kept(site, row, printed, tmp_path)
+
+
+def assert_no_key_is_kept(site: AwsSite, row: RunRow, printed: str, folder: Path) -> None:
+    """See that the secret's key is in no object of the run, no row, no log line and no file of a machine."""
+    keys = [one.key for one in site.cloud.objects.page(RUN_BUCKET, row.prefix).objects]
+    texts = [site.cloud.objects.get(RUN_BUCKET, key) for key in keys]
+    texts += [path.read_bytes() for path in folder.rglob("*") if path.is_file()]
+    kinds = ("run", "node", "event", "command")
+    texts += [printed.encode(), *(str(site.cloud.runs.items(row.run_id, kind)).encode() for kind in kinds)]
+    assert len(keys) > 5
+    assert [text[:100] for text in texts if SECRET.encode() in text] == []
 
 
 def assert_nothing_is_left(site: AwsSite, row: RunRow) -> None:
@@ -105,9 +144,10 @@ def assert_nothing_is_left(site: AwsSite, row: RunRow) -> None:
 
 
 def test_a_failing_command_ends_the_run_and_every_machine(site: AwsSite) -> None:
-    site.cloud.objects.put(RUN_BUCKET, "code/code.tar.gz", packed("import sys; sys.exit(3)"))
+    site.cloud.objects.put(RUN_BUCKET, "code/code.tar.gz", packed(SCRIPT + "raise SystemExit(3)"))
     upload(site)
     receipt = receipt_of(site)
-    assert receipt.status == "FAILED"
+    saved = site.cloud.objects.get("experiments", f"on-aws/{only_row(site).run_id}/sum.txt")
+    assert (receipt.status, saved.split()[0]) == ("FAILED", b"24")
     assert "exit code 3" in str(receipt.reason)
     assert_nothing_is_left(site, only_row(site))

@@ -45,6 +45,7 @@ def cloud(standing: Standing) -> Cloud:
         entropy=standing,
         settings=local_settings(),
         checks=NoChecks(),
+        elsewhere=MemoryObjects(),
     )
 
 

@@ -15,7 +15,10 @@ STDLIB = set(sys.stdlib_module_names)
 IMPURE = {"os", "time", "random", "subprocess", "socket", "threading", "tempfile", "secrets", "asyncio", "pathlib"}
 OURS = ("headrace", "headrace_agent")
 
-STUBS = ("cloudformation", "dynamodb", "ec2", "events", "service_quotas", "ssm", "stepfunctions")
+STUBS = (
+    *("cloudformation", "dynamodb", "ec2", "events", "secretsmanager"),
+    *("service_quotas", "ssm", "stepfunctions", "sts"),
+)
 PURE_STDLIB = STDLIB - IMPURE
 ALLOWED: dict[str, set[str]] = {
     "domain": PURE_STDLIB | {"pydantic", "pydantic_core", "yaml", "headrace.domain"},

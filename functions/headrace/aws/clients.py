@@ -14,9 +14,11 @@ if TYPE_CHECKING:
     from mypy_boto3_dynamodb import DynamoDBClient
     from mypy_boto3_ec2 import EC2Client
     from mypy_boto3_events import EventBridgeClient
+    from mypy_boto3_secretsmanager import SecretsManagerClient
     from mypy_boto3_service_quotas import ServiceQuotasClient
     from mypy_boto3_ssm import SSMClient
     from mypy_boto3_stepfunctions import SFNClient
+    from mypy_boto3_sts import STSClient
 
 ATTEMPTS = 5
 CONNECT_SECONDS, READ_SECONDS = 5, 60
@@ -75,3 +77,12 @@ class Clients:
     def quotas(self) -> ServiceQuotasClient:
         """Service Quotas."""
         return self.session.client("service-quotas", endpoint_url=self.endpoint_url, config=CONFIG)
+
+    @cached_property
+    def sts(self) -> STSClient:
+        """The region's own Security Token Service, which is what an endpoint of the network leads to."""
+        return self.session.client("sts", endpoint_url=self.endpoint_url, config=CONFIG)
+
+    def secrets(self, region: str) -> SecretsManagerClient:
+        """Secrets Manager of the region that a secret is in."""
+        return self.session.client("secretsmanager", region_name=region, endpoint_url=self.endpoint_url, config=CONFIG)

@@ -11,6 +11,7 @@ from headrace.aws.batches import Launcher
 from headrace.aws.bus import AwsBus
 from headrace.aws.checks import AwsChecks
 from headrace.aws.clients import Clients
+from headrace.aws.elsewhere import AwsElsewhere
 from headrace.aws.executions import AwsExecutions
 from headrace.aws.fleets import AwsFleets
 from headrace.aws.nodes import AwsNodes
@@ -39,6 +40,7 @@ def make_cloud(stack: StackSettings, clients: Clients) -> Cloud:
         fleets=AwsFleets(clients.ec2, launcher, stack.subnets, clock),
         nodes=AwsNodes(clients.ssm, stack.stack),
         objects=S3Objects(session=clients.session, endpoint_url=clients.endpoint_url),
+        elsewhere=AwsElsewhere(clients),
         bus=AwsBus(clients.events, stack.stack),
         runs=AwsRuns(clients.dynamodb, f"{stack.stack}-runs", clock),
         executions=AwsExecutions(clients.stepfunctions, stack.machines),

@@ -23,10 +23,12 @@ from botocore.exceptions import (
 
 from headrace.aws.clients import Clients
 from headrace.aws.cloud import make_cloud
+from headrace.aws.elsewhere import AwsElsewhere
 from headrace.aws.error_codes import code_of, meaning_of, message_of
 from headrace.aws.settings import StackSettings
+from headrace.domain.access import BucketAccess
 from headrace.domain.errors import CloudUnavailable
-from headrace.ports import Cloud
+from headrace.ports import Cloud, Elsewhere, Objects
 
 if TYPE_CHECKING:
     from mypy_boto3_cloudformation import CloudFormationClient
@@ -57,6 +59,24 @@ def open_stack(stack: str, region: str | None, profile: str | None) -> Cloud:
         machines=outputs[MACHINE].partition("training_run")[0],
     )
     return make_cloud(settings, clients)
+
+
+def own_elsewhere() -> Elsewhere:
+    """Return what reaches buckets of other accounts with a person's own credentials. Raises CloudUnavailable."""
+    with told_in_words():
+        return _WordedElsewhere(AwsElsewhere(Clients(boto3.Session())))
+
+
+class _WordedElsewhere:
+    """The Elsewhere port, telling in words what is missing on a person's machine."""
+
+    def __init__(self, elsewhere: AwsElsewhere) -> None:
+        self._elsewhere = elsewhere
+
+    def objects(self, access: BucketAccess, run_id: str) -> Objects:
+        """Return the S3 that the bucket is in. Raises AccessDenied, CloudUnavailable."""
+        with told_in_words():
+            return self._elsewhere.objects(access, run_id)
 
 
 def _outputs(client: CloudFormationClient, stack: str, region: str) -> Mapping[str, str]:

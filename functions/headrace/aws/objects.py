@@ -10,13 +10,13 @@ from xml.etree import ElementTree as ET
 
 import boto3
 from botocore.config import Config
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from headrace.aws.clients import CONFIG
-from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.domain.errors import AccessDenied, CloudUnavailable, ObjectMissing
 from headrace.ports import ObjectInfo, ObjectPage
 
-FIRST_ERROR, FORBIDDEN, MISSING = 300, 403, 404
+FIRST_ERROR, FORBIDDEN, MISSING = 300, (401, 403), 404
 LISTED = "Listed"
 
 
@@ -25,6 +25,9 @@ class S3Objects:
 
     It has the credentials given, or those of the session, which by default is the environment's. An endpoint is
     addressed path-style, since its buckets have no names in the DNS, and never through a proxy.
+
+    An endpoint that is `foreign` is another maker's: it is sent no checksums that only AWS must know (botocore adds
+    them by default), may be behind a proxy, and raises CloudUnavailable when it does not answer.
     """
 
     def __init__(
@@ -35,10 +38,14 @@ class S3Objects:
         access_key_id: str | None = None,
         secret_access_key: str | None = None,
         session: boto3.Session | None = None,
+        foreign: bool = False,
     ) -> None:
+        self._foreign = endpoint_url if foreign else None
         config = Config(
             s3={"addressing_style": "path" if endpoint_url else "auto"},
-            proxies={} if endpoint_url else None,
+            proxies={} if endpoint_url and not foreign else None,
+            request_checksum_calculation="when_required" if foreign else None,
+            response_checksum_validation="when_required" if foreign else None,
         )
         self._client = (session or boto3.Session()).client(
             "s3",
@@ -52,23 +59,23 @@ class S3Objects:
 
     def get(self, bucket: str, key: str) -> bytes:
         """Return the whole object. Raises AccessDenied, ObjectMissing."""
-        with _named_errors("read", bucket, key):
+        with self._named_errors("read", bucket, key):
             return self._client.get_object(Bucket=bucket, Key=key)["Body"].read()
 
     def put(self, bucket: str, key: str, body: bytes) -> None:
         """Write the whole object. Raises AccessDenied, and ObjectMissing when there is no such bucket."""
-        with _named_errors("write", bucket, key):
+        with self._named_errors("write", bucket, key):
             self._client.put_object(Bucket=bucket, Key=key, Body=body)
 
     def head(self, bucket: str, key: str) -> ObjectInfo:
         """Return size and ETag. Raises AccessDenied, ObjectMissing."""
-        with _named_errors("read", bucket, key):
+        with self._named_errors("read", bucket, key):
             found = self._client.head_object(Bucket=bucket, Key=key)
         return ObjectInfo(key, found["ContentLength"], found["ETag"].strip('"'), found.get("StorageClass", "STANDARD"))
 
     def delete(self, bucket: str, key: str) -> None:
         """Remove the object; an absent one is success. Raises AccessDenied."""
-        with _named_errors("delete", bucket, key):
+        with self._named_errors("delete", bucket, key):
             self._client.delete_object(Bucket=bucket, Key=key)
 
     def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
@@ -79,7 +86,7 @@ class S3Objects:
         asked: dict[str, Any] = {"Bucket": bucket, "Prefix": prefix, "MaxKeys": limit, "EncodingType": "url"}
         if token is not None:
             asked["ContinuationToken"] = token
-        with _named_errors("list", bucket, prefix):
+        with self._named_errors("list", bucket, prefix):
             answer: Mapping[str, Any] = self._client.list_objects_v2(**asked)
         return ObjectPage(answer[LISTED], answer.get("NextContinuationToken"))
 
@@ -88,13 +95,20 @@ class S3Objects:
 
         Raises AccessDenied, and ObjectMissing when there is no such bucket.
         """
-        with _named_errors("list the unfinished uploads of", bucket, prefix):
+        with self._named_errors("list the unfinished uploads of", bucket, prefix):
             found = self._unfinished(bucket, prefix)
         for key, upload_id in found:
             # One that is gone meanwhile was completed or aborted, which is what is wanted.
-            with suppress(ObjectMissing), _named_errors("abort an upload of", bucket, key):
+            with suppress(ObjectMissing), self._named_errors("abort an upload of", bucket, key):
                 self._client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
         return len(found)
+
+    def try_upload(self, bucket: str, key: str) -> None:
+        """Begin an upload and abort it. Raises AccessDenied, and ObjectMissing when there is no such bucket."""
+        with self._named_errors("begin an upload of", bucket, key):
+            upload_id = self._client.create_multipart_upload(Bucket=bucket, Key=key)["UploadId"]
+        with suppress(ObjectMissing), self._named_errors("abort an upload of", bucket, key):
+            self._client.abort_multipart_upload(Bucket=bucket, Key=key, UploadId=upload_id)
 
     def _unfinished(self, bucket: str, prefix: str) -> list[tuple[str, str]]:
         """Return key and id of each; rclone's server answers that there is no such upload where there are none."""
@@ -103,6 +117,20 @@ class S3Objects:
             return [(one["Key"], one["UploadId"]) for page in pages for one in page.get("Uploads", [])]
         except self._client.exceptions.NoSuchUpload:
             return []
+
+    @contextmanager
+    def _named_errors(self, action: str, bucket: str, key: str) -> Iterator[None]:
+        try:
+            yield
+        except ClientError as error:
+            raise _in_words(error, action, f"s3://{bucket}/{key}", self._foreign) from error
+        except BotoCoreError as error:
+            if self._foreign is None:
+                raise
+            raise CloudUnavailable(
+                f"asked to {action} s3://{bucket}/{key}: {self._foreign} cannot be reached: {error}. Check the "
+                "address, and that there is a way to it from here"
+            ) from error
 
     def close(self) -> None:
         """Close the connections."""
@@ -133,19 +161,16 @@ def _info(found: ET.Element, namespace: str, decoded: Callable[[str], str]) -> O
     return ObjectInfo(decoded(key), int(size), etag.strip('"'), storage_class)
 
 
-@contextmanager
-def _named_errors(action: str, bucket: str, key: str) -> Iterator[None]:
-    try:
-        yield
-    except ClientError as error:
-        status = error.response["ResponseMetadata"]["HTTPStatusCode"]
-        code = error.response["Error"].get("Code", str(status))
-        if status == FORBIDDEN:
-            raise AccessDenied(
-                f"S3 refused to {action} s3://{bucket}/{key}: {code}. Grant this role access to the bucket and key "
-                "(S3 also answers so for a key that is not there when listing is not allowed)"
-            ) from error
-        if status == MISSING:
-            what = "bucket" if code == "NoSuchBucket" else "object"
-            raise ObjectMissing(f"asked to {action} s3://{bucket}/{key}: there is no such {what}") from error
-        raise
+def _in_words(error: ClientError, action: str, address: str, foreign: str | None) -> Exception:
+    status = error.response["ResponseMetadata"]["HTTPStatusCode"]
+    code = error.response["Error"].get("Code", str(status))
+    if status in FORBIDDEN:
+        whose = f"the keys for {foreign}" if foreign else "this role"
+        return AccessDenied(
+            f"S3 refused to {action} {address}: {code}. Grant {whose} access to the bucket and key "
+            "(S3 also answers so for a key that is not there when listing is not allowed)"
+        )
+    if status == MISSING:
+        what = "bucket" if code == "NoSuchBucket" else "object"
+        return ObjectMissing(f"asked to {action} {address}: there is no such {what}")
+    return error

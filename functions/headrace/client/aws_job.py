@@ -9,7 +9,8 @@ from typing import Any
 from headrace.client.pack import CodeArchive, pack_code
 from headrace.client.places import BadPlace, resolve_place
 from headrace.client.prepare import DEFAULT_RESULTS
-from headrace.domain.job import JobSpec
+from headrace.domain.access import BucketAccess
+from headrace.domain.job import JobSpec, Results
 
 
 @dataclass(frozen=True)
@@ -35,13 +36,14 @@ def prepare_for_aws(job: JobSpec, base: Path, run_bucket: str, results: str | No
 
     Raises BadPlace for data or results that are not in S3, naming all of them, and for code that cannot be packed.
     """
-    wanted = job.results if results is None else results
+    wanted = job.results.to if results is None else results
     faults = [_fault("data", one.source) for one in job.data if not one.source.startswith("s3://")]
     if not wanted.startswith("s3://"):
         faults.append(_fault("results", "this machine" if wanted == DEFAULT_RESULTS else wanted))
+    faults += [_local_secret(one) for one in job.accesses if not one.needs_aws]
     if faults:
         raise BadPlace("\n".join(faults))
-    changes: dict[str, Any] = {"results": wanted}
+    changes: dict[str, Any] = {} if results is None else {"results": Results(to=results)}
     code = _code(job, base)
     if code is not None:
         changes["code"] = f"s3://{run_bucket}/{code.key}"
@@ -54,6 +56,13 @@ def _fault(what: str, where: str) -> str:
         "results": "name a bucket as s3://bucket/prefix, in the job or with --results",
     }
     return f"{what}: {where} is not in S3, and machines on AWS reach nothing else; {advice[what]}"
+
+
+def _local_secret(one: BucketAccess) -> str:
+    return (
+        f"credentials: {one.credentials} is on this machine, and machines on AWS read keys from Secrets Manager alone; "
+        "write the secret's ARN"
+    )
 
 
 def _code(job: JobSpec, base: Path) -> CodeArchive | None:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import Any, cast
 
 from headrace.client.folder_files import list_folder
-from headrace.client.opening import read_prices
+from headrace.client.opening import open_elsewhere, read_prices
 from headrace.client.places import bucket_folder
 from headrace.client.prepare import PreparedJob
+from headrace.domain.access import BucketAccess
 from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
@@ -23,12 +25,13 @@ from headrace.domain.run import RunRow
 from headrace.domain.what_if import Asked, what_if
 from headrace.domain.why import WhyType, why
 from headrace.handlers import inspect_dataset, plan_layout
+from headrace.local.elsewhere import LocalElsewhere
 from headrace.local.no_checks import NoChecks
 from headrace.local.rules import Rules, read_rules
 from headrace.local.settings import RUN_BUCKET, local_settings
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.system import SystemClock
-from headrace.ports import Cloud, ObjectInfo, ObjectPage, Objects
+from headrace.ports import Cloud, Elsewhere, ObjectInfo, ObjectPage, Objects
 
 RUN_ID = "dry-run"
 
@@ -44,12 +47,23 @@ def plan_without_running(prepared: PreparedJob, home: Path) -> Plan:
 class DryRun:
     """A job whose data set is inspected and nothing more, to be planned in as many ways as are asked for."""
 
-    def __init__(self, prepared: PreparedJob, home: Path, rules: Rules, remote: Objects | None = None) -> None:
-        """Inspect the data set; `remote` lists the buckets that are not on this machine. Raises DatasetUnusable."""
+    def __init__(
+        self,
+        prepared: PreparedJob,
+        home: Path,
+        rules: Rules,
+        remote: Objects | None = None,
+        at_aws: Callable[[], Elsewhere] = open_elsewhere,
+    ) -> None:
+        """Inspect the data set. Raises DatasetUnusable.
+
+        `remote` lists the buckets that are not on this machine, `at_aws` opens what reaches those of other accounts.
+        """
         folders = {one.bucket: one.folder for one in prepared.served}
         self.job = prepared.job
         self._policy = rules.policy
-        self._cloud = _dry_cloud(_DryObjects(folders, home, remote), rules)
+        objects = _DryObjects(folders, home, remote)
+        self._cloud = _dry_cloud(objects, _DryElsewhere(at_aws), rules)
         self._row = _dry_row(self._cloud, prepared)
         cursor: dict[str, Any] | None = None
         while cursor is None or not cursor["is_done"]:
@@ -105,13 +119,14 @@ def _dry_row(cloud: Cloud, prepared: PreparedJob) -> RunRow:
     return row
 
 
-def _dry_cloud(objects: Objects, rules: Rules) -> Cloud:
+def _dry_cloud(objects: Objects, elsewhere: Elsewhere, rules: Rules) -> Cloud:
     """Return a cloud with the ports that planning uses; any other is absent, so that using it fails at once."""
     absent = cast("Any", None)
     return Cloud(
         fleets=absent,
         nodes=absent,
         objects=objects,
+        elsewhere=elsewhere,
         bus=absent,
         runs=MemoryRuns(),
         executions=absent,
@@ -144,3 +159,32 @@ class _DryObjects(MemoryObjects):
         start = int(token or 0)
         end = start + limit
         return ObjectPage(tuple(below[start:end]), str(end) if end < len(below) else None)
+
+
+class _DryElsewhere:
+    """Buckets that are not ours: read where they are, and written nowhere."""
+
+    def __init__(self, at_aws: Callable[[], Elsewhere]) -> None:
+        self._at_aws = at_aws
+        self._here = LocalElsewhere(os.environ)
+
+    def objects(self, access: BucketAccess, run_id: str) -> Objects:
+        """Return what reads the bucket, and keeps in memory what is written to it."""
+        elsewhere = self._at_aws() if access.needs_aws else self._here
+        return _ReadOnly(elsewhere.objects(access, run_id))
+
+
+class _ReadOnly(MemoryObjects):
+    """Another's objects to be listed; what is written stays in memory."""
+
+    def __init__(self, objects: Objects) -> None:
+        super().__init__()
+        self._objects = objects
+
+    def head(self, bucket: str, key: str) -> ObjectInfo:
+        """Return size and ETag."""
+        return self._objects.head(bucket, key)
+
+    def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
+        """Return one page of the listing."""
+        return self._objects.page(bucket, prefix, token, limit)

@@ -13,7 +13,7 @@ from headrace.domain.benchmarks import Benchmarks
 from headrace.domain.overrides import Overrides
 from headrace.local.faults import Faults
 from headrace.local.store import LocalRuns
-from headrace.ports import ObjectPage, Objects, Prices
+from headrace.ports import Elsewhere, ObjectPage, Objects, Prices
 
 TABLE_FILE = "runs.sqlite3"
 
@@ -62,12 +62,20 @@ def open_vm_site(home: Path, faults: tuple[str, ...]) -> Site:
 def open_remote_objects(prepared: PreparedJob, home: Path) -> Objects | None:
     """Return S3 at AWS, to list the job's data, or None when all of it is on this machine."""
     here = {one.bucket for one in prepared.served}
-    buckets = {one.source.removeprefix("s3://").partition("/")[0] for one in prepared.job.data}
+    ours = [one.source for one in prepared.job.data if not one.is_given]
+    buckets = {source.removeprefix("s3://").partition("/")[0] for source in ours}
     if all(bucket in here or bucket_folder(home, bucket).is_dir() for bucket in buckets):
         return None
     from headrace.aws.objects import S3Objects  # noqa: PLC0415  # boto3 takes a while to import
 
     return _WordedObjects(S3Objects(region=prepared.job.region))
+
+
+def open_elsewhere() -> Elsewhere:
+    """Return what reaches buckets of other accounts, with the person's own credentials."""
+    from headrace.aws.laptop import own_elsewhere  # noqa: PLC0415  # boto3 takes a while to import
+
+    return own_elsewhere()
 
 
 class _WordedObjects:
@@ -76,7 +84,7 @@ class _WordedObjects:
     def __init__(self, objects: Objects) -> None:
         self._objects = objects
         self.get, self.put, self.head, self.delete = objects.get, objects.put, objects.head, objects.delete
-        self.abort_uploads = objects.abort_uploads
+        self.abort_uploads, self.try_upload = objects.abort_uploads, objects.try_upload
 
     def page(self, bucket: str, prefix: str, token: str | None = None, limit: int = 1000) -> ObjectPage:
         try:

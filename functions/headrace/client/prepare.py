@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from headrace.client.folder_files import walk_files
 from headrace.client.pack import CodeArchive, pack_code
@@ -19,14 +19,18 @@ from headrace.client.places import (
     resolve_place,
 )
 from headrace.client.unpack import ARCHIVE_ENDINGS, is_archive, unpack_once
+from headrace.domain.access import Access, bucket_access
 from headrace.domain.errors import BadJob
-from headrace.domain.job import DataInput, JobSpec
+from headrace.domain.job import DataInput, JobSpec, Results
 from headrace.domain.job_text import job_from_mapping, parse_job
 from headrace.local.settings import RUN_BUCKET
 
 JOB_BYTES_MAX = 64 * 1024
 DEFAULT_RESULTS = "local"
 DEFAULT_RESULTS_FOLDER = "headrace-results"
+
+
+A = TypeVar("A", bound=Access)
 
 
 @dataclass(frozen=True)
@@ -99,6 +103,8 @@ class _Places:
     is_remote_allowed: bool
 
     def input(self, given: DataInput) -> tuple[DataInput, ServedFolder | None]:
+        if given.is_given:
+            return self._elsewhere("data", given.source, given), None
         if given.source.startswith("s3://"):
             self._require_bucket("data", given.source)
             return given, None
@@ -111,21 +117,25 @@ class _Places:
             bucket = bucket_name("data", place.name, os.fsencode(place))
         return given.model_copy(update={"source": f"s3://{bucket}/"}), ServedFolder(bucket, place, writable=False)
 
-    def results(self, in_job: str, given: str | None) -> tuple[str, tuple[ServedFolder, ...]]:
-        wanted = in_job if given is None else given
+    def results(self, in_job: Results, given: str | None) -> tuple[Results, tuple[ServedFolder, ...]]:
+        if given is None and in_job.is_given:
+            return self._elsewhere("results", in_job.to, in_job), ()
+        wanted = in_job.to if given is None else given
         if wanted.startswith("s3://"):
             self._require_bucket("results", wanted)
-            return wanted, ()
+            return Results(to=wanted), ()
         if given is not None or wanted != DEFAULT_RESULTS:
             place = resolve_place(wanted, self.base if given is None else Path.cwd())
         else:
             place = resolve_place(DEFAULT_RESULTS_FOLDER, Path.cwd())
         _require_results_folder(place)
         bucket = bucket_name("results", place.name, os.fsencode(place))
-        return f"s3://{bucket}/", (ServedFolder(bucket, place, writable=True),)
+        return Results(to=f"s3://{bucket}/"), (ServedFolder(bucket, place, writable=True),)
 
     def code(self, job: JobSpec, served: tuple[ServedFolder, ...]) -> CodeArchive | None:
         if job.code is None:
+            return None
+        if job.code.startswith("s3://") and job.access_to(split_bucket(job.code)):
             return None
         if job.code.startswith("s3://"):
             self._require_bucket("code", job.code)
@@ -134,14 +144,33 @@ class _Places:
         data = (resolve_place(one.source, self.base) for one in job.data if not one.source.startswith("s3://"))
         return pack_code(place, {self.home.resolve(), *data, *(one.folder for one in served)} - {place})
 
+    def _elsewhere(self, what: str, address: str, given: A) -> A:
+        """Return what names a bucket elsewhere, a secret's file by its whole path. Raises BadPlace."""
+        kind, _, name = (given.credentials or "").partition(":")
+        if not self.is_remote_allowed and bucket_access(address, given).needs_aws:
+            found = f"the role {given.role}" if given.role else f"the secret {given.credentials}"
+            raise BadPlace(
+                f"{what}: {address} is reached by {found}, and a run on this machine has no account of AWS. Start it "
+                "on a deployed stack, or copy the files here; an endpoint's keys are given here as env:VARIABLE or "
+                "file:PATH"
+            )
+        if kind != "file":
+            return given
+        return given.model_copy(update={"credentials": f"file:{resolve_place(name, self.base)}"})
+
     def _require_bucket(self, what: str, address: str) -> None:
-        bucket = address.removeprefix("s3://").partition("/")[0]
+        bucket = split_bucket(address)
         folder = bucket_folder(self.home, bucket)
         if not self.is_remote_allowed and not folder.is_dir():
             raise BadPlace(
                 f"{what}: {address} is not on this machine, and a run on this machine reaches no other. Copy the files "
                 f"below {folder}, or name a local folder; a run on AWS starts from the deployed stack"
             )
+
+
+def split_bucket(address: str) -> str:
+    """Return the bucket of `s3://bucket/...`."""
+    return address.removeprefix("s3://").partition("/")[0]
 
 
 def _require_data_folder(place: Path) -> None:

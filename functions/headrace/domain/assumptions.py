@@ -54,6 +54,11 @@ def assumptions(candidate: Candidate, catalog: Catalog, prices: PriceList) -> tu
 def _copy_assumptions(candidate: Candidate, prices: PriceList) -> list[str]:
     gets, known = copy_requests(candidate), {one.name: one.usd for one in prices.services}
     found = ["S3 gives as many bytes as the NICs take, and as many requests as one prefix does before S3 splits it"]
+    found += [
+        f"{one.endpoint} gives as many bytes as another region of AWS would, and what it asks for them is not known"
+        for one in candidate.job.data
+        if one.endpoint
+    ]
     if S3_GETS in known:
         found.append(f"{gets:,} GETs cost {usd_text(gets / 1000 * known[S3_GETS])}, which is not in the estimate")
     return found

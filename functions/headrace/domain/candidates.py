@@ -151,6 +151,9 @@ def direct_candidate(
 ) -> Candidate | None:
     """Return the answer that reads S3 itself, within S3's and the nodes' limits."""
     late = latency_fault(job, "direct")
+    if foreign := next((one for one in job.data if one.is_given), None):
+        reject("direct: the command has no keys for a bucket that is not ours; write storage: auto", foreign.source)
+        return None
     fault = (late, "") if late else None if need.assumed else _no_direct_reads(dataset, need, compute)
     if fault is None:
         return Candidate(job, dataset, need, compute, "direct")

@@ -88,7 +88,7 @@ class ObjectMissing(HeadraceError):
 
 
 class AccessDenied(HeadraceError):
-    """A policy forbids what was asked: object storage answered 403, or EC2 refused to launch or terminate."""
+    """A policy forbids what was asked: storage answered 403, EC2 refused, or a role or secret may not be used."""
 
 
 class CloudUnavailable(HeadraceError):

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import AfterValidator, Field, model_validator
+from pydantic import (
+    AfterValidator,
+    BeforeValidator,
+    Field,
+    SerializerFunctionWrapHandler,
+    model_serializer,
+    model_validator,
+)
 
+from headrace.domain.access import Access, BucketAccess, bucket_access
 from headrace.domain.model import Bytes, Capacity, Model, Slug
 
 FORBIDDEN_TEXT = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\u200e\u200f\u202a-\u202e\u2066-\u2069]")
@@ -43,6 +51,17 @@ def _below_the_code(path: str) -> str:
     return path
 
 
+def _require_address(place: str, given: Access) -> None:
+    if given.is_given and not place.startswith("s3://"):
+        way = "role" if given.role else "endpoint"
+        raise ValueError(f"{place!r} is no bucket, so it has no {way!r}; write s3://bucket/prefix/, or leave it out")
+
+
+def _results(given: object) -> object:
+    """Return the mapping that an address alone stands for."""
+    return given if isinstance(given, dict | Access) else {"to": given}
+
+
 Text = Annotated[str, Field(max_length=4096), AfterValidator(_plain_text)]
 Argument = Annotated[str, Field(max_length=32768), AfterValidator(_plain_text)]
 Location = Annotated[str, Field(min_length=1, max_length=1024), AfterValidator(_plain_text), AfterValidator(_location)]
@@ -50,13 +69,35 @@ Region = Annotated[str, Field(pattern=r"^[a-z]{2}(-[a-z]+)+-\d$")]
 VariableName = Annotated[str, Field(pattern=r"^[A-Za-z_][A-Za-z0-9_]{0,127}$"), AfterValidator(_free_name)]
 
 
-class DataInput(Model):
+class DataInput(Access):
     """One named part of the data set; the name is its folder below `$HEADRACE_DATA` when there are several."""
 
     source: Location
     name: Slug = "data"
     region: Region | None = None
     staging: Literal["auto", "copy", "lazy"] = "auto"
+
+    @model_validator(mode="after")
+    def _in_one_place(self) -> Self:
+        _require_address(self.source, self)
+        if self.endpoint and self.region:
+            raise ValueError("'region' is where data lie in AWS; with an 'endpoint', write 'signing_region' if it asks")
+        return self
+
+
+class Results(Access):
+    """Where results go; most jobs write the address alone."""
+
+    to: Location
+
+    @model_validator(mode="after")
+    def _in_one_place(self) -> Self:
+        _require_address(self.to, self)
+        return self
+
+    @model_serializer(mode="wrap")
+    def _short(self, usual: SerializerFunctionWrapHandler) -> Any:
+        return usual(self) if self.is_given else self.to
 
 
 class Environment(Model):
@@ -132,7 +173,7 @@ class JobSpec(Model):
 
     name: Slug
     data: Annotated[tuple[DataInput, ...], Field(min_length=1, max_length=32, strict=False)]
-    results: Location
+    results: Annotated[Results, BeforeValidator(_results)]
     command: Annotated[tuple[Argument, ...], Field(min_length=1, max_length=1024, strict=False)]
     compute: Compute
     code: Location | None = None
@@ -163,11 +204,34 @@ class JobSpec(Model):
         names = [one.name for one in self.data]
         if len(set(names)) < len(names):
             raise ValueError(f"data: the inputs need different names, found {', '.join(names)}")
+        self._one_way_to_each_bucket()
         if not self.command[0].strip():
             raise ValueError("command: the first word names the program and is empty")
         if self.max_hours is not None and self.max_hours < self.duration_hours:
             raise ValueError("max_hours is below duration_hours, so the job could never finish; raise it")
         return self
+
+    def _one_way_to_each_bucket(self) -> None:
+        places = [(one.source, one) for one in self.data] + [(self.results.to, self.results)]
+        ways: dict[str, BucketAccess] = {}
+        for one in (bucket_access(*place) for place in places if place[0].startswith("s3://")):
+            if ways.setdefault(one.bucket, one) != one:
+                raise ValueError(f"the bucket {one.bucket!r} is named twice, with different access; write the same")
+
+    @property
+    def accesses(self) -> tuple[BucketAccess, ...]:
+        """How each bucket that is not ours is reached; the job's code too, where it lies in one of them."""
+        places = [(one.source, one) for one in self.data] + [(self.results.to, self.results)]
+        return tuple(dict.fromkeys(bucket_access(*place) for place in places if place[1].is_given))
+
+    def access_to(self, bucket: str) -> BucketAccess | None:
+        """Return how the bucket is reached, or None when it is reached as ours are."""
+        return next((one for one in self.accesses if one.bucket == bucket), None)
+
+    @property
+    def is_from_afar(self) -> bool:
+        """Tell whether an input is read from another region than the fleets', or from outside of AWS."""
+        return bool(self.other_regions) or any(one.endpoint for one in self.data)
 
     @property
     def deadline_hours(self) -> float:

@@ -23,6 +23,8 @@ _FORMS: dict[str | int, str] = {
     "accelerator": "an accelerator such as h100",
     "reservation": "the id of a capacity reservation, such as cr-0123456789abcdef0",
     "workload": "a workload such as unet3d",
+    "external_id": "2 to 1,224 letters, digits and characters of + = , . @ : / _ -",
+    "signing_region": "lower-case letters, digits and dashes, such as us-east-1 or auto",
     "requirements": "a path of letters, digits and the characters . _ / -",
 }
 
@@ -58,9 +60,15 @@ def _place(detail: ErrorDetails, tree: Tree) -> Place:
 
 
 def _path(detail: ErrorDetails, tree: Tree) -> Path:
-    """Return where the fault lies in the text as written, where a single input is no list and keys have no marker."""
+    """Return where the fault lies in the text as written.
+
+    There a single input is no list, results may be an address alone, and keys have no marker.
+    """
     path = tuple(step for step in detail["loc"] if step != "[key]")
-    single_input = isinstance(tree.value, dict) and isinstance(tree.value.get("data"), dict)
+    given = tree.value if isinstance(tree.value, dict) else {}
+    if path == ("results", "to") and not isinstance(given.get("results"), dict):
+        return path[:1]
+    single_input = isinstance(given.get("data"), dict)
     return (path[0], *path[2:]) if single_input and path[:2] == ("data", 0) else path
 
 
@@ -99,9 +107,9 @@ def _lower(message: str) -> str:
 
 
 def _found(detail: ErrorDetails, path: Path) -> str:
-    """Say what was found, except in the environment, whose values may be secret."""
+    """Say what was found, except in the environment, whose values may be secret, and in place of a secret's name."""
     found = detail["input"]
-    if path[:1] == ("environment",) or isinstance(found, BaseModel):
+    if path[:1] == ("environment",) or path[-1:] == ("credentials",) or isinstance(found, BaseModel):
         return ""
     if isinstance(found, dict | list | tuple):
         return f", found a {'mapping' if isinstance(found, dict) else 'list'}"

@@ -69,4 +69,9 @@ def job_schema() -> dict[str, Any]:
         "description": "One input, or a list of named ones.",
         "anyOf": [{"$ref": "#/$defs/DataInput"}, inputs],
     }
+    address = schema["$defs"]["Results"]["properties"]["to"]
+    schema["properties"]["results"] = {
+        "description": "An address, or one with what reaches a bucket that is not ours.",
+        "anyOf": [address, {"$ref": "#/$defs/Results"}],
+    }
     return {"$schema": "https://json-schema.org/draft/2020-12/schema", "title": "headrace job", **schema}

@@ -11,7 +11,7 @@ from headrace.domain.catalog import Catalog, MachineType, PriceList
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.demand import Need, need_of
 from headrace.domain.fleets import ComputeFleet, Rejections, StorageOffer, compute_fleets, storage_offers
-from headrace.domain.job import Compute, DataInput, Demand, JobSpec
+from headrace.domain.job import Compute, DataInput, Demand, JobSpec, Results
 from headrace.domain.model import Contract
 from headrace.domain.sizing import Size, fleet_sizes
 
@@ -156,7 +156,7 @@ def job_of(run: LargestRun, read_bytes_per_s: float) -> JobSpec:
     return JobSpec(
         name="largest-public-run",
         data=(DataInput(source="s3://datasets/largest/"),),
-        results="s3://experiments/largest/",
+        results=Results(to="s3://experiments/largest/"),
         command=("train",),
         compute=Compute(instance_type=run.compute_type, count=run.compute_count),
         demand=Demand(read_bytes_per_s=each),

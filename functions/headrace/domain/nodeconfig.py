@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
+from headrace.domain.access import BucketAccess
 from headrace.domain.model import Bytes, Contract, Seconds
 from headrace.domain.plan import Role
 
@@ -166,5 +167,7 @@ class NodeConfig(Contract):
     exports: tuple[ExportConfig, ...] = ()
     copies: tuple[CopyConfig, ...] = ()
     imports: tuple[ImportConfig, ...] = ()
+    buckets: tuple[BucketAccess, ...] = ()
+    """How the job's buckets are reached that are not ours; a role and a secret's name, never a key."""
     stage: StageConfig | None = None
     train: TrainConfig | None = None

@@ -89,7 +89,7 @@ def staging(candidate: Candidate) -> Staging:
     machine, nodes = _copier(candidate)
     each = candidate.volumes or 1
     node_bytes = candidate.copies * math.ceil(dataset.bytes / each)
-    nic = cross_region_rate(machine) if candidate.job.other_regions else nic_share(machine)
+    nic = cross_region_rate(machine) if candidate.job.is_from_afar else nic_share(machine)
     rate = min(nic, machine.ssd_write_bytes_per_s or nic)
     gets = min(calibration.S3_GETS_PER_S, nodes * machine.vcpus * calibration.GETS_PER_S_PER_VCPU)
     requests = copy_requests(candidate)

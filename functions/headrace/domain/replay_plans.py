@@ -6,7 +6,7 @@ from headrace.domain.benchmarks import BenchmarkRow, Benchmarks
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import InfeasibleJob
-from headrace.domain.job import Compute, DataInput, Demand, JobSpec
+from headrace.domain.job import Compute, DataInput, Demand, JobSpec, Results
 from headrace.domain.model import Contract
 from headrace.domain.nearest import INTERFACES_TRIED, with_interfaces
 from headrace.domain.plan import BindingLimit, Plan
@@ -74,7 +74,7 @@ def _job(row: BenchmarkRow) -> JobSpec:
     return JobSpec(
         name="replay",
         data=(DataInput(source="s3://datasets/replay/"),),
-        results="s3://experiments/replay/",
+        results=Results(to="s3://experiments/replay/"),
         command=("train",),
         compute=Compute(accelerator=row.accelerator, count=row.accelerators),
         demand=Demand(workload=row.workload),

@@ -8,7 +8,7 @@ from headrace.domain.job import JobSpec
 from headrace.domain.model import Contract, Model
 from headrace.domain.plan import Plan
 from headrace.domain.run import RunRow
-from headrace.ports import Cloud
+from headrace.ports import Cloud, Objects
 
 C = TypeVar("C", bound=Contract)
 
@@ -38,6 +38,12 @@ def read_job(cloud: Cloud, row: RunRow) -> JobSpec:
     return JobSpec.model_validate_json(cloud.objects.get(cloud.settings.run_bucket, row.prefix + "job.json"))
 
 
+def objects_at(cloud: Cloud, job: JobSpec, run_id: str, bucket: str) -> Objects:
+    """Return the S3 that a bucket of the job is in: ours, or as its access says. Raises AccessDenied."""
+    access = job.access_to(bucket)
+    return cloud.objects if access is None else cloud.elsewhere.objects(access, run_id)
+
+
 def node_file(cloud: Cloud, node_id: str, name: str) -> str:
     """Return the name, below the run's prefix, of an object that only this node reads besides us."""
     return f"nodes/{cloud.settings.node_folder_prefix}{node_id}/{name}"
@@ -51,4 +57,4 @@ def split_address(address: str) -> tuple[str, str]:
 
 def results_address(job: JobSpec, run_id: str) -> str:
     """Return where the run's results go: a folder of its own below the place that the job names."""
-    return f"{job.results.rstrip('/')}/{run_id}/"
+    return f"{job.results.to.rstrip('/')}/{run_id}/"

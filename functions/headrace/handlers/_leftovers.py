@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from headrace.domain.errors import AccessDenied, ObjectMissing
+from headrace.domain.errors import AccessDenied, CloudUnavailable, ObjectMissing
 from headrace.domain.instants import to_text
 from headrace.domain.run import RunRow
-from headrace.handlers._files import read_job, results_address, split_address
+from headrace.handlers._files import objects_at, read_job, results_address, split_address
 from headrace.handlers._rows import change_node, change_run, read_nodes
 from headrace.ports import Cloud
 
@@ -35,11 +35,14 @@ def clean(cloud: Cloud, row: RunRow) -> None:
 def abort_uploads(cloud: Cloud, row: RunRow) -> None:
     """Remove what machines that died had uploaded of results when they did: nobody will complete it.
 
-    Where that is denied the parts stay, as they would without us; a run without a job had none.
+    Where that is denied the parts stay, as they would without us, and where nobody answers; a run without a job had
+    none.
     """
     try:
-        cloud.objects.abort_uploads(*split_address(results_address(read_job(cloud, row), row.run_id)))
-    except (AccessDenied, ObjectMissing):
+        job = read_job(cloud, row)
+        bucket, prefix = split_address(results_address(job, row.run_id))
+        objects_at(cloud, job, row.run_id, bucket).abort_uploads(bucket, prefix)
+    except (AccessDenied, CloudUnavailable, ObjectMissing):
         return
 
 
@@ -67,8 +70,13 @@ def _keys(cloud: Cloud, prefix: str) -> Iterator[str]:
 
 
 def _delete_probe(cloud: Cloud, row: RunRow) -> None:
-    """Delete the probe; a run without a job had none, and where writing is denied there is none."""
+    """Delete the probe; a run without a job had none, nor one whose results are in a bucket of others.
+
+    Where writing is denied there is none.
+    """
     try:
-        cloud.objects.delete(*probe_place(results_address(read_job(cloud, row), row.run_id)))
+        job = read_job(cloud, row)
+        if not job.results.is_given:
+            cloud.objects.delete(*probe_place(results_address(job, row.run_id)))
     except (AccessDenied, ObjectMissing):
         return

@@ -27,7 +27,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """
     trigger = parse_trigger(request["given"], request["execution_arn"])
     job = _at_home(_job(trigger, cloud), cloud.settings.region)
-    refuse_loop(trigger, job.results)
+    refuse_loop(trigger, job.results.to)
     row = _row(cloud, job, trigger, request["execution_arn"])
     is_new = cloud.runs.insert(row.run_id, "run", "run", row.model_dump(mode="json"))
     is_duplicate = not is_new and read_run(cloud, row.run_id).execution_arn != row.execution_arn
@@ -49,11 +49,18 @@ def _job(trigger: Trigger, cloud: Cloud) -> JobSpec:
 
 
 def _at_home(job: JobSpec, region: str | None) -> JobSpec:
-    """Return the job with its first input in the stack's region when it names none at all, as the plan then assumes."""
+    """Return the job with its first input in the stack's region when it names none at all, as the plan then assumes.
+
+    Where no input is in AWS, that is where its machines are.
+    """
     if region is None or any(one.region for one in job.data):
         return job
-    first, *others = job.data
-    return job.model_copy(update={"data": (first.model_copy(update={"region": region}), *others)})
+    index = next((index for index, one in enumerate(job.data) if not one.endpoint), None)
+    if index is None:
+        here = job.compute.region or region
+        return job.model_copy(update={"compute": job.compute.model_copy(update={"region": here})})
+    at_home = job.data[index].model_copy(update={"region": region})
+    return job.model_copy(update={"data": (*job.data[:index], at_home, *job.data[index + 1 :])})
 
 
 def _row(cloud: Cloud, job: JobSpec, trigger: Trigger, execution_arn: str) -> RunRow:

@@ -9,9 +9,9 @@ from headrace.domain.instants import to_text
 from headrace.domain.model import Contract
 from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_model
+from headrace.handlers._files import objects_at, read_job, read_model, split_address
 from headrace.handlers._rows import change_run, enter_phase, read_nodes
-from headrace.ports import Cloud, ObjectInfo
+from headrace.ports import Cloud, ObjectInfo, Objects
 
 MISSING_SHOWN = 20
 PARTS_PER_SLICE = 10
@@ -42,13 +42,15 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         read_model(cloud, row, name, ResultsManifest) for name in sorted(_manifest_names(cloud, request["run_id"]))
     ]
     parts = [(manifest, name) for manifest in manifests for name in manifest.parts]
+    job = read_job(cloud, row)
+    objects = objects_at(cloud, job, row.run_id, split_address(job.results.to)[0])
     for manifest, name in parts[cursor.part : cursor.part + PARTS_PER_SLICE]:
         files = read_model(cloud, row, name, ResultsPart).files
         begin = cursor.token if cursor.node_id == manifest.node_id else None
         cursor = Cursor(
             part=cursor.part + 1,
             node_id=manifest.node_id,
-            token=_check(cloud, manifest, files, begin),
+            token=_check(objects, manifest, files, begin),
             files=cursor.files + len(files),
             bytes=cursor.bytes + sum(one.bytes for one in files),
         )
@@ -68,11 +70,11 @@ def _manifest_names(cloud: Cloud, run_id: str) -> list[str]:
     return found
 
 
-def _check(cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None) -> str | None:
+def _check(objects: Objects, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None) -> str | None:
     """Check the files of a part; return the token of the page that the next part begins on."""
-    listed, token = _listed(cloud, manifest, files, token)
+    listed, token = _listed(objects, manifest, files, token)
     doubtful = [file for file in files if not _matches(file, listed.get(file.key))]
-    faults = [fault for file in doubtful if (fault := _fault(cloud, manifest, file))]
+    faults = [fault for file in doubtful if (fault := _fault(objects, manifest, file))]
     if faults:
         shown = "; ".join(faults[:MISSING_SHOWN])
         raise ResultsIncomplete(f"{len(faults)} of {len(files)} files of node {manifest.node_id}: {shown}")
@@ -80,7 +82,7 @@ def _check(cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...
 
 
 def _listed(
-    cloud: Cloud, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None
+    objects: Objects, manifest: ResultsManifest, files: tuple[ResultFile, ...], token: str | None
 ) -> tuple[dict[str, ObjectInfo], str | None]:
     """Return what a listing shows up to the last of the files, and the token of the page after it.
 
@@ -90,7 +92,7 @@ def _listed(
     listed: dict[str, ObjectInfo] = {}
     for _ in range(PAGES_PER_PART):
         try:
-            page = cloud.objects.page(manifest.bucket, manifest.prefix, token)
+            page = objects.page(manifest.bucket, manifest.prefix, token)
         except (AccessDenied, ObjectMissing):
             break
         listed |= {one.key: one for one in page.objects}
@@ -107,12 +109,12 @@ def _matches(file: ResultFile, found: ObjectInfo | None) -> bool:
     return found is not None and (found.bytes, found.etag.strip('"')) == (file.bytes, file.etag.strip('"'))
 
 
-def _fault(cloud: Cloud, manifest: ResultsManifest, file: ResultFile) -> str | None:
+def _fault(objects: Objects, manifest: ResultsManifest, file: ResultFile) -> str | None:
     """Ask for one object; a listing alone condemns nothing."""
     if not file.key.startswith(manifest.prefix):
         return f"{file.key} is outside {manifest.prefix}"
     try:
-        found = cloud.objects.head(manifest.bucket, file.key)
+        found = objects.head(manifest.bucket, file.key)
     except ObjectMissing:
         return f"{file.key} is missing"
     if found.bytes != file.bytes or found.etag.strip('"') != file.etag.strip('"'):

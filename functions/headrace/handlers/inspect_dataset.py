@@ -7,12 +7,12 @@ from typing import Any
 
 from headrace.domain.assignment import OpenKeys, is_folder_marker, page_faults, to_path
 from headrace.domain.dataset import FILES_PER_PART, DatasetFile, DatasetPart, DatasetSummary
-from headrace.domain.errors import AccessDenied, DatasetUnusable, ObjectMissing
+from headrace.domain.errors import AccessDenied, CloudUnavailable, DatasetUnusable, ObjectMissing
 from headrace.domain.job import DataInput, JobSpec
 from headrace.domain.model import Contract
 from headrace.domain.run import RunRow
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_job, split_address, write_model
+from headrace.handlers._files import objects_at, read_job, split_address, write_model
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud, ObjectInfo
 
@@ -46,7 +46,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     job = read_job(cloud, row)
     cursor = Cursor.model_validate(request["cursor"] or {})
     given = job.data[cursor.input]
-    listed, token = _list_slice(cloud, given, cursor.token)
+    listed, token = _list_slice(cloud, job, row.run_id, cursor)
     open_keys = _check_keys(given, listed, cursor.open_keys)
     files = _files(given, listed, is_only=len(job.data) == 1)
     if files:
@@ -66,18 +66,23 @@ def _part_name(number: int) -> str:
     return f"dataset/part-{number:05d}.json"
 
 
-def _list_slice(cloud: Cloud, given: DataInput, token: str | None) -> tuple[list[ObjectInfo], str | None]:
+def _list_slice(cloud: Cloud, job: JobSpec, run_id: str, cursor: Cursor) -> tuple[list[ObjectInfo], str | None]:
+    """List one part; of a bucket that is not ours one object is asked for too, since listing is another right."""
+    given, token = job.data[cursor.input], cursor.token
     bucket, prefix = split_address(given.source)
     listed: list[ObjectInfo] = []
     try:
+        objects = objects_at(cloud, job, run_id, bucket)
         while len(listed) < FILES_PER_PART:
-            page = cloud.objects.page(bucket, prefix, token)
+            page = objects.page(bucket, prefix, token)
             listed += page.objects
             token = page.next_token
             if token is None:
                 break
-    except (AccessDenied, ObjectMissing) as error:
-        raise DatasetUnusable(f"data: {given.source!r} cannot be listed: {error}. Check its name and access") from None
+        if given.is_given and cursor.token is None and listed:
+            objects.head(bucket, listed[0].key)
+    except (AccessDenied, CloudUnavailable, ObjectMissing) as error:
+        raise DatasetUnusable(f"data: {given.source!r} cannot be read: {error}. Check its name and access") from None
     return listed, token
 
 

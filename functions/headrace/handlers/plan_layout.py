@@ -6,7 +6,7 @@ from typing import Any
 
 from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
-from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
+from headrace.domain.errors import AccessDenied, CloudUnavailable, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planning import plan_under
@@ -14,7 +14,7 @@ from headrace.domain.policy import Policy
 from headrace.domain.preflight import refusal, vcpus_needed
 from headrace.domain.run import RunRow
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_job, read_model, results_address, write_model
+from headrace.handlers._files import objects_at, read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._requests import first_requests
 from headrace.handlers._rows import enter_phase, read_standing_run
@@ -54,14 +54,22 @@ def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
 
 
 def _require_writable(cloud: Cloud, row: RunRow, job: JobSpec) -> None:
-    """Write and remove a small object where results will go: permissions are found out before money is spent."""
+    """Try to write where results will go: permissions are found out before money is spent.
+
+    In a bucket of ours a small object is written and removed. In another's an upload is begun and aborted, which needs
+    no right to delete, and leaves no version and starts nothing there.
+    """
     bucket, key = probe_place(results_address(job, row.run_id))
     try:
-        cloud.objects.put(bucket, key, b"")
-        cloud.objects.delete(bucket, key)
-    except AccessDenied as error:
+        objects = objects_at(cloud, job, row.run_id, bucket)
+        if job.results.is_given:
+            objects.try_upload(bucket, key)
+        else:
+            objects.put(bucket, key, b"")
+            objects.delete(bucket, key)
+    except (AccessDenied, CloudUnavailable) as error:
         raise DestinationDenied(
-            f"results: {job.results!r} cannot be written: {error}. Allow s3:PutObject there, or name another place"
+            f"results: {job.results.to!r} cannot be written: {error}. Allow s3:PutObject there, or name another place"
         ) from None
     except ObjectMissing:
         raise DestinationDenied(f"results: the bucket {bucket!r} does not exist; create it, or name another") from None

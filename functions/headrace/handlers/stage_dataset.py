@@ -13,7 +13,7 @@ from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_model, read_plan, write_model
+from headrace.handlers._files import read_job, read_model, read_plan, write_model
 from headrace.handlers._rows import change_node, change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud
 
@@ -28,10 +28,10 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     row = enter_phase(cloud, run_id, "staging")
     fleets = read_fleets(cloud, row)
     nodes = standing(fleets.nodes, role)
-    shares = _shares(cloud, row, plan, nodes)
+    shares, buckets = _shares(cloud, row, plan, nodes), read_job(cloud, row).accesses
 
     def complete(node: NodeRow, config: NodeConfig) -> NodeConfig:
-        return config.model_copy(update={"stage": shares[node.node_id]})
+        return config.model_copy(update={"stage": shares[node.node_id], "buckets": buckets})
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
     for node in nodes:

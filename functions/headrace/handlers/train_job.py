@@ -35,9 +35,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     index = _shared_index(cloud, row, plan, fleets.nodes)
 
     def complete(node: NodeRow, config: NodeConfig) -> NodeConfig:
-        return config.model_copy(
-            update={"train": _train(cloud, row, plan, job, node, nodes, index or (index_name(node),))}
-        )
+        train = _train(cloud, row, plan, job, node, nodes, index or (index_name(node),))
+        return config.model_copy(update={"train": train, "buckets": job.accesses})
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
     return {"command_id": send_document(cloud, row, "train-job", "compute")}

@@ -39,6 +39,10 @@ class DenyingObjects:
         """Remove what was half uploaded."""
         return self._of(bucket).abort_uploads(bucket, prefix)
 
+    def try_upload(self, bucket: str, key: str) -> None:
+        """Begin an upload and abort it."""
+        self._of(bucket).try_upload(bucket, key)
+
     def _of(self, bucket: str) -> Objects:
         if self._is_denied(bucket):
             raise AccessDenied(f"bucket {bucket} refuses every call (declared fault)")

@@ -15,6 +15,7 @@ from pydantic import BaseModel
 from headrace.ports import Cloud
 
 PORTS = ("fleets", "nodes", "objects", "bus", "runs", "executions", "prices", "clock", "entropy")
+PASSED_ON = ("settings", "checks", "elsewhere")
 T = TypeVar("T")
 
 
@@ -32,7 +33,7 @@ def recorded(cloud: Cloud, write: Callable[[str], None]) -> Cloud:
         write(json.dumps({"call": count, **line}, separators=(",", ":")))
 
     ports: dict[str, Any] = {name: _Recording(name, getattr(cloud, name), note) for name in PORTS}
-    return Cloud(**ports, settings=cloud.settings, checks=cloud.checks)
+    return Cloud(**ports, **{name: getattr(cloud, name) for name in PASSED_ON})
 
 
 def digest(value: object) -> str:

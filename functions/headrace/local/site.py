@@ -19,6 +19,7 @@ from headrace.local.bus import LocalBus
 from headrace.local.control_plane import ControlPlane
 from headrace.local.denied import DenyingObjects
 from headrace.local.documents import LocalDocuments
+from headrace.local.elsewhere import LocalElsewhere
 from headrace.local.events_endpoint import EventsEndpoint
 from headrace.local.faults import Faults
 from headrace.local.fleets import LocalFleets
@@ -153,6 +154,7 @@ class LocalSite:
             fleets=fleets,
             nodes=documents,
             objects=objects,
+            elsewhere=LocalElsewhere(os.environ),
             bus=bus,
             runs=runs,
             executions=plane.executions(bus.accept),

@@ -201,7 +201,7 @@ class SimulatedAgent:
 
     async def _hand_over(self, document: str) -> None:
         config = NodeConfig.model_validate_json(self._objects.get(self._bucket, self._own("config.json")))
-        self.heartbeat_seconds = config.heartbeat_seconds
+        self.heartbeat_seconds, self.work.buckets = config.heartbeat_seconds, config.buckets
         if document == "stage-dataset" and config.stage:
             self._start(self.work.stage(config.stage))
         if document == "train-job" and config.train:

@@ -10,6 +10,7 @@ from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.ports import Cloud
 
 PORTS = ("fleets", "nodes", "objects", "bus", "runs", "executions", "prices")
+UNTOUCHED = ("elsewhere", "clock", "entropy", "settings", "checks")
 Effect = Callable[..., Any]
 """Given the fault, the call and its arguments; returns what the caller is told, or raises."""
 Note = Callable[[str, str], None]
@@ -22,9 +23,7 @@ def faulty(cloud: Cloud, plan: FaultPlan, effects: Mapping[str, Effect], note: N
         for name in PORTS
         if plan.touches_any(f"{name}.")
     }
-    kept = {
-        name: getattr(cloud, name) for name in (*PORTS, "clock", "entropy", "settings", "checks") if name not in wrapped
-    }
+    kept = {name: getattr(cloud, name) for name in (*PORTS, *UNTOUCHED) if name not in wrapped}
     return Cloud(**wrapped, **kept)
 
 

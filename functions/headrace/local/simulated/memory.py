@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import hashlib
 from collections.abc import Iterator, Mapping
 
+from headrace.domain.access import BucketAccess
 from headrace.domain.errors import AccessDenied, ObjectMissing
 from headrace.local.asl.payloads import read_back
 from headrace.local.simulated.watcher import Watcher
@@ -22,6 +24,10 @@ class MemoryObjects:
     ) -> None:
         self.half_uploads: dict[tuple[str, str], bytes] = {}
         """Parts of uploads that were never completed; no listing of objects shows them."""
+        self.foreign: dict[str, str] = {}
+        """Buckets that are reached only as that role, or at that endpoint."""
+        self.reached = ""
+        """The one of them that is reached from here."""
         self._bodies: dict[tuple[str, str], bytes] = {}
         self._archived: set[tuple[str, str]] = set()
         self._page_keys = page_keys
@@ -59,6 +65,19 @@ class MemoryObjects:
         """Move the object to a class from which it must be restored before it can be read."""
         self._archived.add((bucket, key))
 
+    def try_upload(self, bucket: str, key: str) -> None:  # noqa: ARG002 - a bucket takes every key
+        """Begin an upload and abort it."""
+        self._admit(bucket)
+
+    def objects(self, access: BucketAccess, run_id: str) -> MemoryObjects:  # noqa: ARG002 - all runs are alike
+        """Return the same buckets as they are reached from here with that access: the Elsewhere port."""
+        way = access.role or access.endpoint
+        if self.foreign.get(access.bucket) != way:
+            raise AccessDenied(f"bucket {access.bucket!r} is not reached as {way}")
+        reached = copy.copy(self)
+        reached.reached = access.bucket
+        return reached
+
     def upload_half(self, bucket: str, key: str, body: bytes) -> None:
         """Send the first half of the object's parts and no more."""
         self._admit(bucket)
@@ -91,6 +110,8 @@ class MemoryObjects:
             raise ObjectMissing(f"s3://{bucket}/{key} does not exist") from None
 
     def _admit(self, bucket: str) -> None:
+        if bucket in self.foreign and bucket != self.reached:
+            raise AccessDenied(f"bucket {bucket!r} is another account's and answered 403")
         if bucket in self._denied_buckets:
             raise AccessDenied(f"bucket {bucket!r} answered 403")
 

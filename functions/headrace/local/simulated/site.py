@@ -188,6 +188,7 @@ class SimulatedSite:
             fleets=self.fleets,
             nodes=self.nodes,
             objects=self.objects,
+            elsewhere=self.objects,
             bus=self.bus,
             runs=self._runs,
             executions=LocalExecutions(self.interpreter),

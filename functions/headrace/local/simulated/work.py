@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
+from headrace.domain.access import BucketAccess
 from headrace.domain.dataset import DatasetFile, DatasetPart
 from headrace.domain.errors import ObjectMissing
 from headrace.domain.instants import to_text
@@ -91,6 +92,8 @@ class SimulatedWork:
         self.is_data_there: Callable[[], bool] = lambda: True
         self.die: Callable[[], None] = lambda: None
         self.attempt = 1
+        self.buckets: tuple[BucketAccess, ...] = ()
+        """How those are reached that are not ours, as the configuration says."""
         self._place = place
         self._objects = objects
         self._pace = pace
@@ -136,7 +139,7 @@ class SimulatedWork:
     def _fault(self, file: DatasetFile) -> str | None:
         bucket, _, key = file.source.removeprefix("s3://").partition("/")
         try:
-            found = self._objects.head(bucket, key)
+            found = self._at(bucket).head(bucket, key)
         except ObjectMissing:
             return f"{file.source}: it is no longer there"
         if found.storage_class == ARCHIVED:
@@ -153,7 +156,7 @@ class SimulatedWork:
         await asyncio.sleep(half_seconds)
         await self._hang_if(self.troubles.hangs or not self.is_data_there())
         if self.troubles.dies_uploading:
-            self._objects.upload_half(train.results_bucket, self._key(train), RESULT)
+            self._at(train.results_bucket).upload_half(train.results_bucket, self._key(train), RESULT)
             self.die()
             return
         self._finish(train)
@@ -183,19 +186,20 @@ class SimulatedWork:
 
     def _damage(self, train: TrainConfig, damage: int) -> None:
         if DAMAGES[damage]:
-            self._objects.put(train.results_bucket, self._key(train), DAMAGES[damage])
+            self._at(train.results_bucket).put(train.results_bucket, self._key(train), DAMAGES[damage])
         else:
-            self._objects.delete(train.results_bucket, self._key(train))
+            self._at(train.results_bucket).delete(train.results_bucket, self._key(train))
 
     def _save(self, train: TrainConfig) -> str:
         node_id, key = self._place.node_id, self._key(train)
-        self._objects.put(train.results_bucket, key, RESULT)
+        objects = self._at(train.results_bucket)
+        objects.put(train.results_bucket, key, RESULT)
         saved = ResultFile(
             path=f"model-{node_id}.bin",
             key=key,
             bytes=len(RESULT),
             sha256=hashlib.sha256(RESULT).hexdigest(),
-            etag=self._objects.head(train.results_bucket, key).etag,
+            etag=objects.head(train.results_bucket, key).etag,
         )
         folder = f"results/{node_id}/"
         self._write(folder + "part-00000.json", ResultsPart(files=(saved,)))
@@ -212,6 +216,11 @@ class SimulatedWork:
         )
         self._write(folder + "manifest.json", manifest)
         return folder + "manifest.json"
+
+    def _at(self, bucket: str) -> MemoryObjects:
+        """Return the storage as this bucket is reached."""
+        access = next((one for one in self.buckets if one.bucket == bucket), None)
+        return self._objects.objects(access, self._place.run_id) if access else self._objects
 
     def _read(self, key: str) -> bytes:
         return self._objects.get(self._place.bucket, key)

@@ -34,7 +34,7 @@ LEFT_OUT = (
     *("usr/share/bash-completion", "usr/share/zsh", "usr/share/i18n", "usr/lib/udev/hwdb.d", "var/lib/apt", "boot"),
     *("var/lib/dpkg", "var/cache", "usr/games", "usr/lib/x86_64-linux-gnu/gconv", "usr/lib/x86_64-linux-gnu/perl-base"),
 )
-AGENT_REQUIREMENTS = ("botocore>=1.40,<2", "obstore>=0.9,<0.13")
+AGENT_REQUIREMENTS = ("botocore>=1.40,<2", "obstore>=0.12,<0.13")
 """Those of agent/pyproject.toml."""
 
 PROGRAMS = {
