@@ -267,6 +267,10 @@ class Words:
         actions = ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"]
         return Grant(actions, self.places.machine("training_run"))
 
+    def fail_tasks(self) -> Grant:
+        """Fail tasks that wait in training_run, whose machines are gone."""
+        return Grant(["states:SendTaskFailure"], self.places.machine("training_run"))
+
     def put_events(self, source: str) -> Grant:
         """Publish on the bus, under one name."""
         return Grant(["events:PutEvents"], [self.places.bus_arn], {"StringEquals": {"events:source": source}})

@@ -70,6 +70,10 @@ class Fleets(Protocol):
         """Return every machine of the run, or of all runs, on all pages, terminated ones included while listed."""
         ...
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine as a listing shows it; None for another's, and for one that no listing shows."""
+        ...
+
 
 @dataclass(frozen=True)
 class CommandStatus:

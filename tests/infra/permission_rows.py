@@ -117,6 +117,14 @@ LAUNCHING = [
     deny("LaunchFleet", "ec2:CreateLaunchTemplateVersion", TEMPLATE, OURS),
 ]
 COMMANDS = [
+    allow("OnInstanceEvent", "ec2:DescribeInstances"),
+    deny("OnInstanceEvent", "ec2:TerminateInstances", INSTANCE, OURS),
+    allow("OnInstanceEvent", "ssm:SendCommand", INSTANCE, OURS),
+    deny("OnInstanceEvent", "ssm:SendCommand", INSTANCE, OTHERS),
+    allow("OnInstanceEvent", "states:SendTaskFailure", machine("training_run")),
+    deny("OnInstanceEvent", "states:SendTaskSuccess", machine("training_run")),
+    allow("OnInstanceEvent", "s3:PutObject", own(f"{ROLE_ID}:i-0aaa", "notice.json")),
+    deny("OnInstanceEvent", "s3:GetObject", own(f"{ROLE_ID}:i-0aaa")),
     allow("ConfigureNodes", "ssm:SendCommand", at("ssm", f"document/{STACK}-configure-storage")),
     allow("ConfigureNodes", "ssm:SendCommand", INSTANCE, OURS),
     deny("ConfigureNodes", "ssm:SendCommand", INSTANCE, OTHERS),

@@ -74,6 +74,11 @@ class AwsFleets:
         nodes = (to_node(one) for one in describe(self._client, tags))
         return tuple(node for node in nodes if node is not None)
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine of that id if it carries the stack's tag and shows its run and role."""
+        found = describe(self._client, {STACK: self._launcher.stack}, node_id)
+        return next((node for one in found if (node := to_node(one)) is not None), None)
+
     def _known(self, request: LaunchRequest) -> tuple[Node, ...]:
         tags = {STACK: self._launcher.stack, RUN: request.run_id, ROLE: request.role, ATTEMPT: str(request.attempt)}
         nodes = (to_node(one) for one in describe(self._client, tags))

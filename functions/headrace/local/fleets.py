@@ -107,6 +107,12 @@ class LocalFleets:
         present = self._driver.present(expected)
         return tuple(self._confirmed(node, (node.run_id, node.node_id) in present) for node in listed)
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the node, whose run is asked for as `list_nodes` does, or None."""
+        known = self._table.find(node_id)
+        listed = self.list_nodes(known.run_id) if known else ()
+        return next((node for node in listed if node.node_id == node_id), None)
+
     def close(self) -> None:
         """Close the table; nodes live on."""
         self._table.close()
