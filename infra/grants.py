@@ -196,7 +196,7 @@ class Words:
             *places.ec2("network-interface"),
             *places.ec2("spot-instances-request"),
             *places.ec2("capacity-reservation"),
-            *places.ec2("placement-group"),
+            *places.ec2("placement-group", places.placement_groups),
         ]
 
     def _make_service_role(self) -> Grant:

@@ -163,9 +163,10 @@ def test_a_later_batch_that_does_not_come_leaves_a_partial_fleet_with_its_reason
 
 def test_tokens_are_the_same_for_the_same_launch_and_fit() -> None:
     request = launch_request("job-1", count=250, token="x" * 100)
-    tokens = [token_of(request, zone, number) for zone in SUBNETS for number, _ in enumerate(batches(250))]
-    assert tokens == [token_of(request, zone, number) for zone in SUBNETS for number in range(3)]
-    assert len(set(tokens)) == 9
+    where = [(zone, group) for zone in SUBNETS for group in ("", "group-1")]
+    tokens = [token_of(request, zone, number, group) for zone, group in where for number, _ in enumerate(batches(250))]
+    assert tokens == [token_of(request, zone, number, group) for zone, group in where for number in range(3)]
+    assert len(set(tokens)) == 18
     assert {len(token) for token in tokens} == {64}
 
 

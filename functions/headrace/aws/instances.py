@@ -60,6 +60,7 @@ def to_node(instance: InstanceTypeDef) -> Node | None:
         launched_at=instance["LaunchTime"],
         ended_at=ended_at(instance.get("StateTransitionReason", "")),
         ended_because=instance.get("StateReason", {}).get("Message", ""),
+        placement="cluster" if instance.get("Placement", {}).get("GroupName") else "one zone",
     )
 
 

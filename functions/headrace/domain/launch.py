@@ -36,4 +36,4 @@ class LaunchRequest:
     """Where the run's other machines are, which is where these must be; any zone when it is empty."""
     beside: Beside | None = None
     placement: Placement = "one zone"
-    """`cluster`: all of them in one cluster placement group; no cloud here does that yet."""
+    """`cluster`: all of them in one cluster placement group where it has room, or else without it."""

@@ -7,6 +7,7 @@ from typing import Any
 
 from headrace.domain.errors import AccessDenied, CapacityUnavailable, DeadlineExceeded, ObjectMissing, QuotaExceeded
 from headrace.domain.instants import from_text, to_text
+from headrace.domain.launch import LaunchRequest
 from headrace.domain.lifecycle import standing
 from headrace.domain.nodeconfig import Identity
 from headrace.domain.plan import FleetPlan, Plan, Role
@@ -16,10 +17,11 @@ from headrace.handlers._entry import entry
 from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._requests import first_requests, launch_request
-from headrace.handlers._rows import enter_phase, read_nodes, read_standing_run
+from headrace.handlers._rows import change_run, enter_phase, read_nodes, read_standing_run
 from headrace.ports import Cloud, LaunchResult, Node
 
 HMAC_KEY_BYTES = 32
+REMARK_CHARACTERS = 1000
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
@@ -46,6 +48,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         _adopt(cloud, row, plan, attempt, zip(places, sorted(result.nodes, key=lambda one: one.node_id), strict=False))
         note_adopted(cloud, order, is_whole=len(result.nodes) >= order.count)
         _undo_if_tombstoned(cloud, run_id, result.nodes)
+        _remark_placement(cloud, row, order, result)
         _require_ending(cloud, result.nodes, is_first=not nodes)
         _require_all(fleet, len(places), result)
     return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
@@ -129,6 +132,16 @@ def _undo_if_tombstoned(cloud: Cloud, run_id: str, nodes: Sequence[Node]) -> Non
     except Exception:
         cloud.fleets.terminate([node.node_id for node in nodes])
         raise
+
+
+def _remark_placement(cloud: Cloud, row: RunRow, order: LaunchRequest, result: LaunchResult) -> None:
+    """Note for the receipt when machines that should meet in a cluster placement group were launched without it."""
+    apart = [node for node in result.nodes if node.placement != order.placement]
+    launch = f"{order.role} launch {order.attempt}: "
+    if order.placement == "cluster" and apart and not any(one.startswith(launch) for one in row.remarks):
+        why = "; ".join(dict.fromkeys(f"{one.zone}: {one.message}" for one in result.faults)) or "no reason was told"
+        remark = f"{launch}{len(apart)} machines came without a cluster placement group ({why})"
+        change_run(cloud, row.run_id, {"remarks": [*row.remarks, remark[:REMARK_CHARACTERS]]})
 
 
 def _require_all(fleet: FleetPlan, wanted: int, result: LaunchResult) -> None:

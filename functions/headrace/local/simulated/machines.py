@@ -115,6 +115,7 @@ class SimulatedFleets:
             address=f"10.0.{number // 250}.{number % 250 + 1}",
             life="pending",
             launched_at=self._clock.now(),
+            placement=request.placement,
         )
         machine = Machine(node, request, number)
         self.machines[node.node_id] = machine
