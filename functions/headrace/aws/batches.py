@@ -29,10 +29,14 @@ Arch = Literal["x86_64", "arm64"]
 ArchOf = Callable[[str], Arch]
 
 
-def batches(count: int) -> Iterator[int]:
-    """Yield the sizes of the calls that launch that many machines."""
-    for start in range(0, count, BATCH):
-        yield min(BATCH, count - start)
+def batches(count: int, attempt: int = 1) -> Iterator[int]:
+    """Yield the sizes of the calls that launch that many machines.
+
+    A call comes whole or not at all, so each later attempt asks in calls of half the size: there may be room for some.
+    """
+    most = max(1, BATCH >> (attempt - 1))
+    for start in range(0, count, most):
+        yield min(most, count - start)
 
 
 def token_of(request: LaunchRequest, zone: str, number: int, group: str = "") -> str:

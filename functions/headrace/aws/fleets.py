@@ -134,7 +134,7 @@ class AwsFleets:
         """Launch batch after batch in one zone until one does not come."""
         nodes: list[Node] = []
         faults: list[LaunchFault] = []
-        for number, size in enumerate(batches(request.count)):
+        for number, size in enumerate(batches(request.count, request.attempt)):
             try:
                 answer = call(number, size)
             except ClientError as error:

@@ -55,7 +55,13 @@ def places_for(request: LaunchRequest, subnets: Mapping[str, str], offers: Offer
     """
     beside = request.beside.instance_types if request.beside else ()
     found = [
-        (_rank(beside, offers.get(zone, frozenset())), _rank(request.instance_types, offers[zone]), number, zone)
+        (
+            zone in request.last_zones,
+            _rank(beside, offers.get(zone, frozenset())),
+            _rank(request.instance_types, offers[zone]),
+            number,
+            zone,
+        )
         for number, zone in enumerate(subnets)
         if _fits(request, zone, offers)
     ]

@@ -10,14 +10,14 @@ from headrace.domain.instants import from_text, to_text
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.lifecycle import standing
 from headrace.domain.nodeconfig import Identity
-from headrace.domain.plan import FleetPlan, Plan, Role
+from headrace.domain.plan import Plan, Role
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.wiring import missing_indexes
 from headrace.handlers._entry import entry
 from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._requests import first_requests, launch_request
-from headrace.handlers._rows import change_run, enter_phase, read_nodes, read_standing_run
+from headrace.handlers._rows import change_node, change_run, enter_phase, read_nodes, read_standing_run
 from headrace.ports import Cloud, LaunchResult, Node
 
 HMAC_KEY_BYTES = 32
@@ -27,7 +27,8 @@ REMARK_CHARACTERS = 1000
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Launch what the plan has and the run has not, with a client token that makes a repeat harmless.
 
-    Raises RunTombstoned before or after the launch (what was launched is then undone), DeadlineExceeded when machines
+    Where only some of it comes for want of capacity, `is_whole` is False and the next attempt asks for the rest. Raises
+    RunTombstoned before or after the launch (what was launched is then undone), DeadlineExceeded when machines
     would end themselves at once, CapacityUnavailable, QuotaExceeded and AccessDenied naming every type tried.
     """
     run_id, role, attempt = request["run_id"], request["role"], request["attempt"]
@@ -39,9 +40,11 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         raise ValueError(f"the plan of run {run_id} has no {role} fleet")
     enter_phase(cloud, run_id, role)
     nodes = read_nodes(cloud, run_id)
+    is_whole = True
     places = missing_indexes(fleet, standing(nodes, role), attempt)
     if places:
-        order = launch_request(row, plan, fleet, attempt, len(places), _zones(nodes, role, attempt))
+        zones, earlier = _zones(nodes, role, attempt), _earlier_zones(nodes, role, attempt)
+        order = launch_request(row, plan, fleet, attempt, len(places), zones, () if zones else earlier)
         _require_rights(cloud, row, plan, is_first=not nodes)
         note_asked(cloud, order)
         result = cloud.fleets.launch(order)
@@ -50,8 +53,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         _undo_if_tombstoned(cloud, run_id, result.nodes)
         _remark_placement(cloud, row, order, result)
         _require_ending(cloud, result.nodes, is_first=not nodes)
-        _require_all(fleet, len(places), result)
-    return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places)}
+        is_whole = _require_all(cloud, nodes, order, result)
+    return {"poll_seconds": cloud.settings.poll_seconds, "launched": len(places), "is_whole": is_whole}
 
 
 handler = entry(step)
@@ -66,6 +69,11 @@ def _zones(nodes: Sequence[NodeRow], role: Role, attempt: int) -> tuple[str, ...
     """Return where the run's machines stand, those of this very launch left out: a repeat must ask the same again."""
     others = (*standing(nodes, "storage"), *standing(nodes, "compute"))
     return tuple(sorted({node.zone for node in others if (node.role, node.attempt) != (role, attempt)}))
+
+
+def _earlier_zones(nodes: Sequence[NodeRow], role: Role, attempt: int) -> tuple[str, ...]:
+    """Return where earlier attempts were, when nothing stands any more: those zones are tried last."""
+    return tuple(sorted({node.zone for node in nodes if node.role == role and node.attempt < attempt}))
 
 
 def _require_rights(cloud: Cloud, row: RunRow, plan: Plan, *, is_first: bool) -> None:
@@ -144,13 +152,33 @@ def _remark_placement(cloud: Cloud, row: RunRow, order: LaunchRequest, result: L
         change_run(cloud, row.run_id, {"remarks": [*row.remarks, remark[:REMARK_CHARACTERS]]})
 
 
-def _require_all(fleet: FleetPlan, wanted: int, result: LaunchResult) -> None:
+def _require_all(cloud: Cloud, nodes: Sequence[NodeRow], order: LaunchRequest, result: LaunchResult) -> bool:
+    """Tell whether the fleet is whole; False when the next attempt is to ask for the rest of it.
+
+    `nodes` are the run's before this launch. A fleet of which nothing has come has been tried everywhere already.
+    """
+    wanted = order.count
     if len(result.nodes) >= wanted:
-        return
+        return True
     tried = "; ".join(f"{one.instance_type} in {one.zone}: {one.message}" for one in result.faults)
-    found = f"asked for {wanted} {fleet.role} machines, {len(result.nodes)} came; tried {tried or 'nothing'}"
+    found = f"asked for {wanted} {order.role} machines, {len(result.nodes)} came; tried {tried or 'nothing'}"
     if any(one.meaning == "denied" for one in result.faults):
         raise AccessDenied(f"{found}. Allow the action named above, then run again")
     if any(one.meaning == "quota" for one in result.faults):
         raise QuotaExceeded(f"{found}. Raise the limit named above, then run again")
+    if order.attempt < cloud.settings.launch_attempts and (result.nodes or standing(nodes, order.role)):
+        _leave_short_zone(cloud, nodes, order, found)
+        return False
     raise CapacityUnavailable(f"{found}. Try another region, a capacity reservation, or run again later")
+
+
+def _leave_short_zone(cloud: Cloud, nodes: Sequence[NodeRow], order: LaunchRequest, found: str) -> None:
+    """Give up what has come, before the last attempt, unless the run's other fleet holds it to its zone.
+
+    The machines of a run stay in one zone: between zones each gigabyte is paid for, and EFA does not reach.
+    """
+    other: Role = "storage" if order.role == "compute" else "compute"
+    if order.attempt + 1 < cloud.settings.launch_attempts or standing(nodes, other):
+        return
+    for node in standing(read_nodes(cloud, order.run_id), order.role):
+        change_node(cloud, node, {"state": "failed", "failure": f"its fleet did not come whole: {found}"[:2000]})

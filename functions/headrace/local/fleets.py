@@ -170,7 +170,8 @@ def _places(request: LaunchRequest, faults: Faults) -> tuple[list[tuple[str, str
     """Choose a (type, zone) for each node: best type first, then zones in order, as much as each has."""
     places: list[tuple[str, str]] = []
     short: list[LaunchFault] = []
-    zones = request.zones or tuple(request.region + letter for letter in ZONES)
+    named = request.zones or tuple(request.region + letter for letter in ZONES)
+    zones = sorted(named, key=request.last_zones.__contains__)
     for instance_type in request.instance_types:
         for zone in zones:
             wanted = request.count - len(places)
