@@ -59,11 +59,17 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
             speak,
             lost,
         ],
+        "OnInstanceEvent": [*rows, see_machines, *documents, *_warn_jobs(may), may.fail_tasks(), speak, lost],
         "OnExecutionStatus": [*rows, *end, lost],
         "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost],
         "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
     }
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
+
+
+def _warn_jobs(may: Words) -> list[Grant]:
+    """Return what it takes to leave notices in the folders of machines."""
+    return [may.list_run_bucket(), may.write_objects("runs/*/nodes/*")]
 
 
 def machine_grants(places: Places, calls: Mapping[str, Sequence[str]]) -> dict[str, Sequence[Grant]]:

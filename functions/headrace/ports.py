@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from headrace.domain.access import BucketAccess
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.launch import LaunchRequest
-from headrace.domain.plan import Role
+from headrace.domain.plan import Placement, Role
 from headrace.domain.preflight import Findings
 from headrace.domain.settings import Settings
 
@@ -36,6 +36,8 @@ class Node:
     """When it was asked to end or ended by itself, which is when billing stops; None where the cloud does not tell."""
     ended_because: str = ""
     """Why it is stopping or terminated, in the cloud's words; empty where it does not tell."""
+    placement: Placement = "one zone"
+    """How near it stands to the others: in a cluster placement group, or only in their zone."""
 
 
 @dataclass(frozen=True)
@@ -69,6 +71,10 @@ class Fleets(Protocol):
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
         """Return every machine of the run, or of all runs, on all pages, terminated ones included while listed."""
+        ...
+
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine as a listing shows it; None for another's, and for one that no listing shows."""
         ...
 
 

@@ -168,6 +168,7 @@ class TestFleets:
         fleets.settle(lambda: [node.life for node in port.list_nodes(run_id)] == ["running"] * 2)
         listed = port.list_nodes(run_id)
         assert sorted(node.node_id for node in listed) == ids
+        assert (*(port.find(node.node_id) for node in listed), port.find("i-0123456789abcdef0")) == (*listed, None)
         assert all((node.run_id, node.role, node.instance_type) == (run_id, "storage", "i4i.large") for node in listed)
         assert all(node.address and node.zone.startswith("us-east-1") for node in listed)
         assert sorted(port.terminate(ids)) == ids

@@ -147,6 +147,31 @@ def test_a_replacement_is_launched_where_the_others_stand(planned: SimulatedSite
     assert (replacement.zones, replacement.count) == ((ZONE,), 1)
 
 
+def test_machines_without_their_placement_group_are_a_remark_once(planned: SimulatedSite) -> None:
+    launch = planned.fleets.launch
+    full = LaunchFault("i4i.large", ZONE, "capacity", "InsufficientInstanceCapacity")
+
+    def apart(request: LaunchRequest) -> LaunchResult:
+        came = launch(replace(request, placement="one zone"))
+        return replace(came, faults=(full,))
+
+    planned.fleets.launch = apart  # type: ignore[method-assign, assignment]
+    plan = read_plan(planned.cloud, only_run(planned))
+    fleets = tuple(replace_placement(one) for one in plan.chosen.fleets)
+    changed = plan.model_copy(update={"chosen": plan.chosen.model_copy(update={"fleets": fleets})})
+    key = f"{only_run(planned).prefix}plan.json"
+    planned.objects.put(SETTINGS.run_bucket, key, changed.model_dump_json().encode())
+    for _ in range(2):
+        launch_fleet.step(order(planned), planned.cloud)
+    assert only_run(planned).remarks == (
+        "storage launch 1: 2 machines came without a cluster placement group (zone-a: InsufficientInstanceCapacity)",
+    )
+
+
+def replace_placement(fleet: FleetPlan) -> FleetPlan:
+    return fleet.model_copy(update={"placement": "cluster"})
+
+
 @pytest.mark.parametrize(
     ("meaning", "error"), [("capacity", CapacityUnavailable), ("quota", QuotaExceeded), ("denied", AccessDenied)]
 )
@@ -158,8 +183,9 @@ def test_a_partial_fleet_is_told_by_its_meaning(planned: SimulatedSite, meaning:
         return LaunchResult(came.nodes, (LaunchFault("i4i.large", ZONE, meaning, "VcpuLimitExceeded: 32"),))
 
     planned.fleets.launch = partial  # type: ignore[method-assign, assignment]
+    last = SETTINGS.launch_attempts if meaning == "capacity" else 1
     with pytest.raises(error, match=r"asked for 2 storage machines, 1 came; tried i4i.large in zone-a: VcpuLimit"):
-        launch_fleet.step(order(planned), planned.cloud)
+        launch_fleet.step(order(planned, attempt=last), planned.cloud)
     assert len(nodes_of(planned)) == 1, "what did come is known, so that it can be released"
 
 

@@ -63,6 +63,8 @@ class RunRow(Contract):
     """Whether the warning has reached the bus and, while training, the compute nodes."""
     decommission_arn: str | None = None
     """The decommission that was started last by the status rule or the sweep."""
+    remarks: tuple[str, ...] = ()
+    """What came otherwise than planned and did not end the run."""
     swept_at: str | None = None
     """When the sweep found nothing left of the ended run, or removed it."""
     owner_process: str | None = None
