@@ -99,6 +99,8 @@ class NodeRow(Contract):
     """The last Job Progress, Job Done or Job Failed body."""
     activity: str = ""
     """What the agent said it was doing in its last heartbeat: idle, staging or training."""
+    troubles: tuple[str, ...] = ()
+    """What it found wrong with the data path at its last heartbeat."""
     failure: str | None = None
     lease_renewed_at: str | None = None
     """When the control plane last wrote the node's lease."""
