@@ -148,10 +148,7 @@ class Objects(Protocol):
         ...
 
     def abort_uploads(self, bucket: str, prefix: str) -> int:
-        """Remove the parts of every upload below the prefix that was begun and not completed; return how many.
-
-        No listing of objects shows them, and they are paid for until somebody does.
-        """
+        """Remove the paid parts of uploads below the prefix that were never completed; return of how many uploads."""
         ...
 
     def try_upload(self, bucket: str, key: str) -> None:

@@ -28,7 +28,7 @@ data, results = pathlib.Path(os.environ["HEADRACE_DATA"]), pathlib.Path(os.envir
 files = sorted(path for path in data.rglob("*") if path.is_file())
 (results / "sum.txt").write_text(f"{len(files)} {sum(path.stat().st_size for path in files)}")
 """
-JOB = {
+JOB: dict[str, Any] = {
     "name": "on-aws",
     "data": {"source": "s3://datasets/set/"},
     "results": "s3://experiments/on-aws",
@@ -78,7 +78,10 @@ def elsewhere(site: AwsSite) -> dict[str, Any]:
     clients.session.client("s3", endpoint_url=site.stack.url).create_bucket(Bucket="lake")
     text = json.dumps({"access_key_id": "c", "secret_access_key": SECRET})
     arn = clients.secrets(REGION).create_secret(Name="lake", SecretString=text)["ARN"]
-    inputs = [{**JOB["data"], "name": "own"}, {"source": "s3://theirs/set/", "name": "theirs", "role": READER}]
+    inputs = [
+        {**JOB["data"], "name": "own"},
+        {"source": "s3://theirs/set/", "name": "theirs", "role": READER},
+    ]
     return {"data": inputs, "results": {"to": "s3://lake/out", "endpoint": site.stack.url, "credentials": arn}}
 
 
