@@ -28,7 +28,7 @@ data, results = pathlib.Path(os.environ["HEADRACE_DATA"]), pathlib.Path(os.envir
 files = sorted(path for path in data.rglob("*") if path.is_file())
 (results / "sum.txt").write_text(f"{len(files)} {sum(path.stat().st_size for path in files)}")
 """
-JOB = {
+JOB: dict[str, Any] = {
     "name": "on-aws",
     "data": {"source": "s3://datasets/set/"},
     "results": "s3://experiments/on-aws",
