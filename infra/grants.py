@@ -124,6 +124,12 @@ class Words:
         objects = [f"{one}/*" for one in self.places.results_bucket_arns]
         return [Grant(["s3:PutObject", "s3:AbortMultipartUpload"], objects)] if objects else []
 
+    def reach_elsewhere(self) -> list[Grant]:
+        """Assume the roles and read the secrets that jobs may name for buckets that are not ours, and no others."""
+        roles, secrets = self.places.data_roles, self.places.data_secrets
+        assume = [Grant(["sts:AssumeRole"], roles)] if roles else []
+        return [*assume, *([Grant(["secretsmanager:GetSecretValue"], secrets)] if secrets else [])]
+
     def abort_uploads(self) -> list[Grant]:
         """Remove the parts of uploads that machines left unfinished."""
         buckets = self.places.results_bucket_arns

@@ -24,9 +24,10 @@ HTTPS_PORT = 443
 class Network(Construct):
     """The given network or a new one; `subnets` has one per zone."""
 
-    def __init__(self, scope: Construct, id_: str, region: Region) -> None:
+    def __init__(self, scope: Construct, id_: str, region: Region, endpoints_for_data: Sequence[str] = ()) -> None:
         super().__init__(scope, id_)
         self._region = region
+        self._endpoints = tuple(dict.fromkeys((*region.endpoints, *endpoints_for_data)))
         if region.vpc is None:
             self._make()
         else:
@@ -134,7 +135,7 @@ class Network(Construct):
                 self, "S3", vpc_id=self.vpc_id, service_name=f"{services}.s3", route_table_ids=list(self._route_tables)
             )
         group = self._endpoint_group()
-        for name in self._region.endpoints:
+        for name in self._endpoints:
             ec2.CfnVPCEndpoint(
                 self,
                 name.title(),

@@ -17,6 +17,10 @@ ENDPOINTS = ("ssm", "ssmmessages", "events")
 """What machines call besides S3. The agent of Systems Manager takes its commands over ssmmessages where it can reach
 it, and needs ec2messages only where it cannot (Systems Manager user guide, "Reference: ec2messages, ssmmessages, and
 other API operations")."""
+ROLE_ARN = re.compile(r"^arn:(aws|aws-cn|aws-us-gov):iam::[0-9]{12}:role/([\w+=,.@-]+/)*[\w+=,.@-]{1,64}$", re.ASCII)
+SECRET_ARN = re.compile(
+    r"^arn:(aws|aws-cn|aws-us-gov):secretsmanager:[a-z0-9-]{1,32}:[0-9]{12}:secret:[\w/+=.@-]{1,512}$", re.ASCII
+)
 _REGION_KEYS = {"vpc", "zones", "endpoints", "images", "image_builder", "efa_interfaces"}
 _VPC_KEYS = {"id", "subnets", "route_tables", "endpoints"}
 
@@ -67,12 +71,21 @@ class Options:
     regions: tuple[Region, ...]
     data_buckets: tuple[str, ...] = ()
     results_buckets: tuple[str, ...] = ()
+    data_roles: tuple[str, ...] = ()
+    """ARNs of the roles that jobs may name for buckets of other accounts."""
+    data_secrets: tuple[str, ...] = ()
+    """ARNs of the secrets that jobs may name for S3s that are not AWS's."""
     kms_key: str | None = None
     """`create`, the ARN of a key, or None for keys that AWS keeps."""
     permissions_boundary: str | None = None
     alarm_email: str | None = None
     dashboard: bool = False
     tags: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def endpoints_for_data(self) -> tuple[str, ...]:
+        """Return what machines call to reach buckets that are not ours, in a network without internet."""
+        return ("sts",) * bool(self.data_roles) + ("secretsmanager",) * bool(self.data_secrets)
 
 
 def read_options(node: Node) -> Options:
@@ -89,6 +102,10 @@ def read_options(node: Node) -> Options:
         regions=_regions(given("regions")),
         data_buckets=_names("data_buckets", given("data_buckets")),
         results_buckets=_names("results_buckets", given("results_buckets")),
+        data_roles=_arns("data_roles", given("data_roles"), ROLE_ARN, "arn:aws:iam::<12 digits>:role/<name>"),
+        data_secrets=_arns(
+            "data_secrets", given("data_secrets"), SECRET_ARN, "arn:aws:secretsmanager:<region>:<account>:secret:<name>"
+        ),
         kms_key=_text("kms_key", given("kms_key")),
         permissions_boundary=_text("permissions_boundary", given("permissions_boundary")),
         alarm_email=_text("alarm_email", given("alarm_email")),
@@ -157,6 +174,14 @@ def _text(name: str, given: Any) -> str | None:
 
 def _mapping(name: str, given: Any) -> dict[str, Any]:
     return dict(_typed(lambda one: isinstance(one, Mapping), "an object", name, given)) if given else {}
+
+
+def _arns(name: str, given: Any, form: re.Pattern[str], wanted: str) -> tuple[str, ...]:
+    """Return whole ARNs; one with a wildcard would open more than anybody named."""
+    found = _names(name, given)
+    if wrong := [one for one in found if not form.match(one)]:
+        raise BadOption(f"context {name}: {', '.join(map(repr, wrong))} should be {wanted}, without wildcards")
+    return found
 
 
 def _names(name: str, given: Any) -> tuple[str, ...]:

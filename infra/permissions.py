@@ -27,16 +27,17 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     end = [may.start("decommission"), may.see_executions("decommission")]
     clean = [may.delete_objects("runs/*/nodes/*", "runs/*/receipt-*"), *may.remove_probe(), *may.abort_uploads()]
     watch = [may.see_executions("training_run"), may.stop_executions("training_run")]
+    elsewhere = may.reach_elsewhere()
     see_machines, terminate = may.list_machines(), may.terminate_machines()
     table: dict[str, Sequence[Grant]] = {
         # training_run
         "AdmitRun": [*rows, *files, may.read_objects("jobs/*", "scheduled/*"), *may.read_data(), keep],
-        "InspectDataset": [*rows, *files, keep, *may.list_data()],
-        "PlanLayout": [*rows, *files, keep, *may.probe_results(), see_machines, offers, *surroundings],
+        "InspectDataset": [*rows, *files, keep, *may.list_data(), *elsewhere],
+        "PlanLayout": [*rows, *files, keep, *may.probe_results(), see_machines, offers, *surroundings, *elsewhere],
         "StageDataset": [*rows, *files, keep, see_machines, *documents],
         "TrainJob": [*rows, *files, keep, see_machines, *documents],
         "ReleaseCompute": [*rows, see_machines, terminate],
-        "CollectResults": [*rows, *files, *may.read_results()],
+        "CollectResults": [*rows, *files, *may.read_results(), *elsewhere],
         "ReportRun": [*rows, *files, keep, may.delete_objects("runs/*/receipt-*"), see_machines, speak],
         # fleet
         "LaunchFleet": [*rows, *files, keep, offers, see_machines, terminate, *may.launch_machines()],
@@ -48,7 +49,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
         "MarkTombstone": rows,
         "TerminateNodes": [*rows, see_machines, terminate],
         "ConfirmTerminated": [*rows, see_machines],
-        "ReleaseRest": [*rows, *files, may.delete_objects("runs/*/nodes/*"), *may.abort_uploads()],
+        "ReleaseRest": [*rows, *files, may.delete_objects("runs/*/nodes/*"), *may.abort_uploads(), *elsewhere],
         # what no state calls
         "OnAgentEvent": [
             *rows,
@@ -61,7 +62,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
         ],
         "OnInstanceEvent": [*rows, see_machines, *documents, *_warn_jobs(may), may.fail_tasks(), speak, lost],
         "OnExecutionStatus": [*rows, *end, lost],
-        "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost],
+        "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost, *elsewhere],
         "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
     }
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
@@ -129,6 +130,7 @@ def node_grants(places: Places) -> Sequence[Grant]:
         *may.read_data(),
         *may.read_results(),
         *may.write_results(),
+        *may.reach_elsewhere(),
         may.put_events(AGENT_SOURCE),
         *may.use_key(),
     ]

@@ -17,6 +17,8 @@ class Places:
     run_bucket_arn: str
     data_bucket_arns: tuple[str, ...]
     results_bucket_arns: tuple[str, ...]
+    data_roles: tuple[str, ...]
+    data_secrets: tuple[str, ...]
     key_arn: str | None
     bundle_arn: str
     node_role_arn: str

@@ -51,7 +51,7 @@ class HeadraceStack(Stack):
 
     def _launch(self) -> None:
         """Make what machines are launched from, into and with."""
-        self.network = Network(self, "Network", self._region)
+        self.network = Network(self, "Network", self._region, self._options.endpoints_for_data)
         self.images = Images(self, "Images", self._region)
         self.documents = Documents(self, "Documents")
         self.bundle = AgentBundle(self, "AgentBundle")
@@ -68,6 +68,8 @@ class HeadraceStack(Stack):
             run_bucket_arn=self.bucket.bucket_arn,
             data_bucket_arns=self._buckets(options.data_buckets),
             results_bucket_arns=self._buckets(options.results_buckets),
+            data_roles=options.data_roles,
+            data_secrets=options.data_secrets,
             key_arn=self.key.key_arn if self.key else None,
             bundle_arn=self.bundle.object_arn,
             node_role_arn=self.node_role.role_arn,

@@ -12,6 +12,7 @@ from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Placement, Role
 from headrace.domain.preflight import Findings
+from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
 
 Json = Any
@@ -148,7 +149,7 @@ class Objects(Protocol):
         ...
 
     def abort_uploads(self, bucket: str, prefix: str) -> int:
-        """Remove the paid parts of uploads below the prefix that were never completed; return of how many uploads."""
+        """Remove the parts of every upload that was begun below the prefix and not completed; return how many."""
         ...
 
     def try_upload(self, bucket: str, key: str) -> None:
@@ -160,10 +161,7 @@ class Elsewhere(Protocol):
     """Buckets of other accounts and of S3s that are not AWS's."""
 
     def objects(self, access: BucketAccess, run_id: str) -> Objects:
-        """Return the S3 that the bucket is in, as the run may reach it. Keys are fetched now, renewed, kept nowhere.
-
-        Raises AccessDenied, saying what to change, when the role may not be assumed or the secret not be read.
-        """
+        """Return its S3 with keys fetched now, and kept nowhere. Raises AccessDenied, saying what to change."""
         ...
 
 
@@ -251,6 +249,10 @@ class Prices(Protocol):
 
 class Checks(Protocol):
     """Asking, before money is spent, whether it would be spent in vain."""
+
+    def reservation(self, reservation_id: str) -> Reservation | None:
+        """Return how it stands, or None where there are none. Raises InfeasibleJob for one that cannot be used."""
+        ...
 
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
         """Return how these quotas stand, and what else would make the launches fail."""

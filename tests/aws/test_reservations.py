@@ -10,10 +10,13 @@ from typing import Any
 
 import pytest
 
-from headrace.aws.batches import token_of
+from headrace.aws.batches import Launcher, token_of
+from headrace.aws.checks import AwsChecks
+from headrace.domain.errors import InfeasibleJob
 from headrace.domain.launch import Beside, LaunchRequest
-from tests.aws.recorded import ANY, recorded
-from tests.aws.test_fleets import ask_nothing_known, ask_offers, came, fleets_of
+from headrace.domain.schedule import Reservation
+from tests.aws.recorded import ANY, NOW, recorded
+from tests.aws.test_fleets import SUBNETS, arch_of, ask_nothing_known, ask_offers, came, fleets_of
 from tests.local.agents import launch_request
 
 ID = "cr-0123456789abcdef0"
@@ -26,6 +29,7 @@ def reservation(**more: Any) -> dict[str, Any]:
         "InstanceType": "i4i.large",
         "AvailabilityZone": "us-east-1b",
         "State": "active",
+        "TotalInstanceCount": 16,
         "AvailableInstanceCount": 8,
         "StartDate": datetime(2026, 12, 1, tzinfo=UTC),
     }
@@ -81,6 +85,11 @@ def test_machines_are_launched_into_the_reservation(kind: str, market: dict[str,
     ("more", "meaning", "message"),
     [
         ({"State": "scheduled"}, "capacity", "it is scheduled and starts at 2026-12-01T00:00:00.000Z"),
+        (
+            {"State": "cancelled", "StartDate": NOW},
+            "capacity",
+            "it is cancelled and starts at 2026-11-30T12",
+        ),
         ({"AvailableInstanceCount": 1}, "capacity", "it has 1 free machines of the 2 asked for"),
         ({"InstanceType": "p5.48xlarge"}, "other", "it is for p5.48xlarge, the plan asks for i4i.large, i4i.xlarge"),
         ({"AvailabilityZone": "us-east-1f"}, "other", "it is in us-east-1f, where the run cannot be"),
@@ -91,6 +100,45 @@ def test_a_reservation_that_cannot_be_used_says_why(more: dict[str, Any], meanin
         (fault,) = fleets.launch(REQUEST).faults
     assert fault.meaning == meaning
     assert fault.message.startswith(f"reservation {ID}: {message}")
+
+
+def test_a_reservation_that_has_begun_is_tried_whatever_it_shows_yet() -> None:
+    with asked(State="scheduled", StartDate=NOW, AvailableInstanceCount=0) as (fleets, stubber):
+        tell_template(stubber)
+        stubber.add_response("run_instances", {"Instances": [{"InstanceId": "i-1", "InstanceType": "i4i.large"}]})
+        assert [node.node_id for node in fleets.launch(REQUEST).nodes] == ["i-1"]
+
+
+def checks_of(client: Any) -> AwsChecks:
+    return AwsChecks(client, client, Launcher("headrace", arch_of), SUBNETS)
+
+
+def test_a_reservation_is_told_as_it_stands() -> None:
+    with recorded("ec2") as (client, stubber):
+        end = datetime(2026, 12, 3, 11, 30, tzinfo=UTC)
+        describe(stubber, ReservationType="capacity-block", State="scheduled", EndDate=end)
+        found = checks_of(client).reservation(ID)
+    assert found == Reservation(
+        reservation_id=ID,
+        kind="capacity-block",
+        state="scheduled",
+        instance_type="i4i.large",
+        zone="us-east-1b",
+        count=16,
+        free=8,
+        starts_at="2026-12-01T00:00:00.000Z",
+        ends_at="2026-12-03T11:30:00.000Z",
+    )
+
+
+def test_a_reservation_that_is_not_there_or_has_no_subnet_is_refused_before_any_launch() -> None:
+    with recorded("ec2") as (client, stubber):
+        stubber.add_client_error("describe_capacity_reservations", "InvalidCapacityReservationId.NotFound", "none")
+        with pytest.raises(InfeasibleJob, match=f"EC2 has no {ID} in us-east-1"):
+            checks_of(client).reservation(ID)
+        describe(stubber, AvailabilityZone="us-east-1f")
+        with pytest.raises(InfeasibleJob, match="is in us-east-1f, this stack has subnets in us-east-1a"):
+            checks_of(client).reservation(ID)
 
 
 def test_a_reservation_away_from_the_storage_is_no_use() -> None:

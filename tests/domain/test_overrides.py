@@ -12,7 +12,7 @@ from headrace.domain.overrides import Overrides
 from headrace.domain.plan import Plan
 from headrace.domain.planner import plan
 from headrace.domain.settings_text import parse_settings
-from tests.domain.small_world import CHEAP, CPU, FAST, GB, GPU8, SMALL, dataset, job, refusal, world
+from tests.domain.small_world import CHEAP, CPU, FAST, GB, GPU8, SMALL, dataset, job, world
 
 READS = {"read_bytes_per_s": 6 * GB}
 LOCAL: dict[str, Any] = {"storage": "local", "demand": {}}
@@ -65,8 +65,12 @@ def test_a_transfer_that_nobody_publishes_can_be_priced() -> None:
 
 def test_a_capacity_block_costs_what_the_team_paid_and_is_never_free() -> None:
     compute = {"accelerator": "h100", "count": 8, **BLOCK}
-    said = refusal(job(compute=compute), GPU_WORLD)
-    assert "the price of its capacity blocks is published nowhere; write it in the price overrides (gpu.8x)" in said
+    listed = made("{}", GPU_WORLD, compute=compute, **LOCAL)
+    (on_demand,) = {one.usd_per_hour_each for one in listed.chosen.fleets if one.role == "compute"}
+    assert on_demand == GPU_WORLD[1].on_demand["gpu.8x"]
+    assert any(
+        "hours count at the price of the list on demand, as its own is unknown" in one for one in listed.assumptions
+    )
     text = "capacity_block_usd_per_hour: {us-east-1: {gpu.8x: 5.0}}"
     fleet = made(text, GPU_WORLD, compute=compute, **LOCAL).fleet("compute")
     assert fleet is not None

@@ -21,6 +21,9 @@ class Scripted:
     terminate: str | None = None
     asked: list[Any] = field(default_factory=list)
 
+    def reservation(self, _reservation_id: str) -> None:
+        """Know of none."""
+
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
         self.asked.append(([request.role for request in requests], list(quota_codes)))
         return self.findings

@@ -209,4 +209,20 @@ CONTROL = [
     allow("ScheduleRole", "states:StartExecution", f"{machine('training_run')}:live"),
     deny("ScheduleRole", "lambda:InvokeFunction", at("lambda", f"function:{STACK}-OnSweep:live")),
 ]
-ROWS = [*ENDING, *LAUNCHING, *COMMANDS, *NODES, *CONTROL]
+READER, WRITER = (f"arn:aws:iam::210987654321:role/{name}" for name in ("reader", "lab/writer"))
+LAKE = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:lake-AbCdEf"
+OTHER_SECRET = "arn:aws:secretsmanager:eu-west-1:123456789012:secret:payroll-AbCdEf"
+ELSEWHERE = [
+    *(allow(who, "sts:AssumeRole", READER) for who in ("node", "InspectDataset", "PlanLayout", "CollectResults")),
+    *(allow(who, "sts:AssumeRole", WRITER) for who in ("node", "PlanLayout", "ReleaseRest", "OnSweep")),
+    *(deny(who, "sts:AssumeRole", ADMIN_ROLE) for who in ("node", "InspectDataset", "PlanLayout", "OnSweep")),
+    deny("node", "sts:AssumeRole", "arn:aws:iam::210987654321:role/admin"),
+    deny("PlanLayout", "sts:AssumeRole", "arn:aws:iam::999999999999:role/reader"),
+    *(deny(who, "sts:AssumeRole", READER) for who in ("AdmitRun", "LaunchFleet", "TrainJob", "OnAgentEvent")),
+    deny("machine:training_run", "sts:AssumeRole", READER),
+    *(allow(who, "secretsmanager:GetSecretValue", LAKE) for who in ("node", "InspectDataset", "CollectResults")),
+    *(deny(who, "secretsmanager:GetSecretValue", OTHER_SECRET) for who in ("node", "InspectDataset", "PlanLayout")),
+    *(deny(who, "secretsmanager:GetSecretValue", LAKE) for who in ("AdmitRun", "LaunchFleet", "TrainJob")),
+    deny("node", "secretsmanager:PutSecretValue", LAKE),
+]
+ROWS = [*ELSEWHERE, *ENDING, *LAUNCHING, *COMMANDS, *NODES, *CONTROL]

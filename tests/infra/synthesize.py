@@ -42,6 +42,8 @@ CHOICES: dict[str, dict[str, Any]] = {
         },
         "data_buckets": ["data-a", "data-b"],
         "results_buckets": "results-a",
+        "data_roles": "arn:aws:iam::210987654321:role/reader,arn:aws:iam::210987654321:role/lab/writer",
+        "data_secrets": ["arn:aws:secretsmanager:eu-west-1:123456789012:secret:lake-AbCdEf"],
         "kms_key": "create",
         "permissions_boundary": "arn:aws:iam::123456789012:policy/boundary",
         "alarm_email": "operator@example.com",

@@ -63,13 +63,13 @@ def test_a_new_network_has_no_way_to_the_internet(defaults: Assembly) -> None:
 
 
 def test_endpoints_are_those_that_machines_call_and_lie_in_one_zone(defaults: Assembly, options: Assembly) -> None:
-    for assembly in (defaults, options):
+    for assembly, besides in ((defaults, set()), (options, {"sts", "secretsmanager"})):
         found = assembly.of_type("AWS::EC2::VPCEndpoint").values()
         names = {one["ServiceName"].rpartition(".")[2]: one for one in found}
-        assert set(names) == {"s3", "ssm", "ssmmessages", "events"}
+        assert set(names) == {"s3", "ssm", "ssmmessages", "events"} | besides
         assert names["s3"].get("VpcEndpointType", "Gateway") == "Gateway"
         assert names["s3"]["RouteTableIds"]
-        for name in ("ssm", "ssmmessages", "events"):
+        for name in {"ssm", "ssmmessages", "events"} | besides:
             assert names[name]["PrivateDnsEnabled"] is True
             assert len(names[name]["SubnetIds"]) == 1
 

@@ -47,6 +47,16 @@ def test_regions_are_a_list_or_text_with_commas_or_choices_by_region() -> None:
         assert [region.name for region in read(regions=given).regions] == ["us-east-1", "eu-west-1"]
 
 
+def test_endpoints_for_the_data_of_others_come_with_what_they_are_for() -> None:
+    role, secret = (
+        "arn:aws:iam::123456789012:role/a/b",
+        "arn:aws:secretsmanager:us-east-1:123456789012:secret:lake-AbCdEf",
+    )
+    assert read().endpoints_for_data == ()
+    assert read(data_roles=role).endpoints_for_data == ("sts",)
+    assert read(data_roles=[role], data_secrets=[secret]).endpoints_for_data == ("sts", "secretsmanager")
+
+
 def test_a_network_that_exists_is_read() -> None:
     (region,) = read(regions={"us-east-1": {"vpc": VPC}}).regions
     assert region.vpc is not None
@@ -72,6 +82,12 @@ def test_a_network_that_exists_is_read() -> None:
         ({"regions": 3}, "context regions: should be a list of names, found 3"),
         ({"tags": ["a"]}, "context tags: should be an object, found \\['a'\\]"),
         ({"kms_key": {"a": 1}}, "context kms_key: should be text"),
+        (
+            {"data_roles": "arn:aws:iam::123456789012:role/*"},
+            "role/\\*' should be arn:aws:iam::<12 digits>:role/<name>",
+        ),
+        ({"data_roles": ["reader"]}, "context data_roles: 'reader' should be"),
+        ({"data_secrets": "lake"}, "context data_secrets: 'lake' should be arn:aws:secretsmanager:"),
     ],
 )
 def test_a_wrong_value_is_refused_with_what_to_write(given: dict[str, Any], told: str) -> None:

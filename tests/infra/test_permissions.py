@@ -96,6 +96,11 @@ def test_nothing_may_change_roles_or_templates(options: Assembly) -> None:
     assert [action for action in actions if action.startswith(forbidden)] == []
 
 
+def test_nobody_assumes_roles_or_reads_secrets_that_no_option_names(defaults: Assembly) -> None:
+    actions = {action for role in roles(defaults).values() for action in role.actions()}
+    assert [action for action in actions if action.startswith(("sts:", "secretsmanager:"))] == []
+
+
 def test_with_a_boundary_every_role_has_it(options: Assembly) -> None:
     found = {one.get("PermissionsBoundary") for one in options.of_type("AWS::IAM::Role").values()}
     assert found == {"arn:aws:iam::123456789012:policy/boundary"}

@@ -71,7 +71,7 @@ def run_scenario(
         machines=machines_without(without & {"catch", "retry", "heartbeat", "time_limits"}),
         has_rule="rule" not in without,
         has_lease="lease" not in without,
-        **({"sweep_seconds": None} if "sweep" in without else {}),
+        sweep_seconds=None if "sweep" in without else simulated.SWEEP_SECONDS,
     )
     ledger.now = site.loop.time
     for number in range(FILES):

@@ -8,10 +8,10 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from headrace.aws.places import Place
-from headrace.aws.reservations import Reservation
 from headrace.aws.tags import RUN, STACK, instance_tags, specification
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Role
+from headrace.domain.schedule import CAPACITY_BLOCK, Reservation
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2.literals import InstanceTypeType
@@ -101,7 +101,7 @@ class Launcher:
         call["CapacityReservationSpecification"] = {
             "CapacityReservationTarget": {"CapacityReservationId": reservation.reservation_id}
         }
-        if reservation.kind == "capacity-block":
+        if reservation.kind == CAPACITY_BLOCK:
             call["InstanceMarketOptions"] = {"MarketType": "capacity-block"}
         return call
 

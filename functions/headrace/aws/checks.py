@@ -11,10 +11,13 @@ from botocore.exceptions import ClientError
 from headrace.aws.batches import Launcher
 from headrace.aws.error_codes import code_of, meaning_of, message_of
 from headrace.aws.places import Place, grouped, nowhere, places_for, read_offers, require_region
+from headrace.aws.reservations import read_reservation
 from headrace.aws.templates import newest, put_into
 from headrace.aws.usage import read_quotas
+from headrace.domain.errors import InfeasibleJob
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.preflight import Findings
+from headrace.domain.schedule import Reservation
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
@@ -37,6 +40,26 @@ class AwsChecks:
         self._launcher = launcher
         self._subnets = subnets
         self._groups = groups
+
+    def reservation(self, reservation_id: str) -> Reservation:
+        """Return how it stands. Raises InfeasibleJob for one that is not there, or in a zone without subnet."""
+        try:
+            found = read_reservation(self._ec2, reservation_id)
+        except ClientError as error:
+            if not code_of(error).startswith("InvalidCapacityReservationId"):
+                raise
+            region = self._ec2.meta.region_name
+            raise InfeasibleJob(
+                f"compute.reservation: EC2 has no {reservation_id} in {region} ({message_of(error)}); name one of this "
+                "account, or one that is shared with it"
+            ) from error
+        if found.zone not in self._subnets:
+            usable = ", ".join(self._subnets)
+            raise InfeasibleJob(
+                f"compute.reservation: {reservation_id} is in {found.zone}, this stack has subnets in {usable}; add "
+                "one there, or name a reservation in these"
+            )
+        return found
 
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
         """Return how the quotas stand, types that no usable zone offers, and images that cannot be launched.

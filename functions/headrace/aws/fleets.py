@@ -12,12 +12,13 @@ from headrace.aws.batches import Launcher, batches
 from headrace.aws.error_codes import code_of, meaning_of, message_of
 from headrace.aws.instances import describe, to_node
 from headrace.aws.places import Place, grouped, nowhere, places_for, read_offers, require_region
-from headrace.aws.reservations import Reservation, fault_of, read_reservation
+from headrace.aws.reservations import fault_of, read_reservation
 from headrace.aws.tags import ATTEMPT, ROLE, RUN, STACK
 from headrace.aws.templates import newest, put_into
 from headrace.aws.termination import terminate
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import Placement
+from headrace.domain.schedule import Reservation
 from headrace.ports import Clock, LaunchFault, LaunchResult, Node
 
 if TYPE_CHECKING:
@@ -125,7 +126,7 @@ class AwsFleets:
         found = read_reservation(self._client, reservation_id)
         is_allowed = found.zone in self._subnets and found.zone in (request.zones or self._subnets)
         place = Place(found.zone, self._subnets[found.zone], (found.instance_type,)) if is_allowed else None
-        fault = fault_of(found, request, place)
+        fault = fault_of(found, request, place, self._clock.now())
         if place is None or fault is not None:
             return LaunchResult((), (fault,) if fault else ())
         return self._launch_at(request, place, self._reserved_call(request, place, found))

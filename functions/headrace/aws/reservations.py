@@ -2,29 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from datetime import datetime
+from typing import TYPE_CHECKING
 
 from headrace.aws.places import Place
 from headrace.domain.instants import to_text
 from headrace.domain.launch import LaunchRequest
+from headrace.domain.schedule import OVER, Reservation
 from headrace.ports import LaunchFault
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-    from mypy_boto3_ec2.type_defs import CapacityReservationTypeDef
-
-
-class Reservation(NamedTuple):
-    """One reservation as it stands."""
-
-    reservation_id: str
-    instance_type: str
-    zone: str
-    kind: str
-    """`default`, or `capacity-block`, which is bought for a span of time and needs a market option of its own."""
-    state: str
-    starts_at: str
-    free: int
 
 
 def read_reservation(client: EC2Client, reservation_id: str) -> Reservation:
@@ -36,26 +24,28 @@ def read_reservation(client: EC2Client, reservation_id: str) -> Reservation:
         zone=found.get("AvailabilityZone", ""),
         kind=found.get("ReservationType", "default"),
         state=found["State"],
-        starts_at=_starts_at(found),
+        count=found.get("TotalInstanceCount", 0),
         free=found.get("AvailableInstanceCount", 0),
+        starts_at=to_text(found["StartDate"]) if "StartDate" in found else None,
+        ends_at=to_text(found["EndDate"]) if "EndDate" in found else None,
     )
 
 
-def _starts_at(found: CapacityReservationTypeDef) -> str:
-    return to_text(found["StartDate"]) if "StartDate" in found else "an instant that EC2 does not tell"
+def fault_of(found: Reservation, request: LaunchRequest, place: Place | None, now: datetime) -> LaunchFault | None:
+    """Return why the launch cannot use the reservation, or None.
 
-
-def fault_of(found: Reservation, request: LaunchRequest, place: Place | None) -> LaunchFault | None:
-    """Return why the launch cannot use the reservation, or None."""
+    One that has begun is tried whatever it shows: EC2 may call it active, and count what is free, minutes later.
+    """
     if found.instance_type not in request.instance_types:
         why = f"it is for {found.instance_type}, the plan asks for {', '.join(request.instance_types)}"
         return _fault(found, "other", f"{why}; name that type in the job, or another reservation")
     if place is None:
         why = f"it is in {found.zone}, where the run cannot be"
         return _fault(found, "other", f"{why}; add a subnet there, or name a reservation in the zone of the storage")
-    if found.state != "active":
-        return _fault(found, "capacity", f"it is {found.state} and starts at {found.starts_at}")
-    if found.free < request.count:
+    if found.state in OVER or not found.has_begun(now):
+        starts = found.starts_at or "an instant that EC2 does not tell"
+        return _fault(found, "capacity", f"it is {found.state} and starts at {starts}")
+    if found.state == "active" and found.free < request.count:
         return _fault(found, "capacity", f"it has {found.free} free machines of the {request.count} asked for")
     return None
 

@@ -107,7 +107,8 @@ def _market_assumptions(candidate: Candidate, prices: PriceList) -> tuple[str, .
 def _reserved(candidate: Candidate, prices: PriceList) -> tuple[str, ...]:
     held, name = candidate.job.compute.reservation, candidate.compute.machine.name
     if candidate.compute.market == "capacity-block":
-        return (f"the block {held} is paid in advance; its hours count at the price in the overrides",)
+        whose = "in the overrides" if name in prices.capacity_blocks else "of the list on demand, as its own is unknown"
+        return (f"the block {held} is paid in advance; its hours count at the price {whose}",)
     used = [one for one in (name, candidate.storage.machine.name if candidate.storage else "") if one in prices.given]
     given = tuple(f"{one}: the price is from the overrides, not from the list" for one in used)
     if held is None:

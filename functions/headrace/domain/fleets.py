@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -112,18 +112,20 @@ def _accelerated_fleets(
 
 
 def _unpriced(machine: MachineType, compute: Compute, prices: PriceList) -> str:
-    if compute.capacity == "capacity-block" and machine.name not in prices.capacity_blocks:
-        return "the price of its capacity blocks is published nowhere; write it in the price overrides"
-    if compute.capacity != "capacity-block" and machine.name not in prices.on_demand:
+    if machine.name not in _known_prices(compute, prices):
         return f"no price known in {prices.region}; write it in the price overrides"
     if compute.capacity == "spot" and not machine.spot:
         return "not sold on the spot market"
     return ""
 
 
+def _known_prices(compute: Compute, prices: PriceList) -> Mapping[str, float]:
+    """Return USD per hour by type; nobody publishes those of blocks, so where none is given the list price counts."""
+    return prices.on_demand | (prices.capacity_blocks if compute.capacity == "capacity-block" else {})
+
+
 def _fleet(machine: MachineType, count: int, compute: Compute, prices: PriceList) -> ComputeFleet:
-    known = prices.capacity_blocks if compute.capacity == "capacity-block" else prices.on_demand
-    list_price = known[machine.name]
+    list_price = _known_prices(compute, prices)[machine.name]
     saving = prices.spot_savings_percent.get(machine.name, 0) if compute.capacity == "spot" else 0
     return ComputeFleet(
         machine=machine,

@@ -9,7 +9,17 @@ from headrace.domain.plan import Role
 
 RunStatus = Literal["RUNNING", "SUCCEEDED", "FAILED", "STOPPED"]
 PhaseName = Literal[
-    "admitted", "inspecting", "planning", "storage", "staging", "compute", "training", "collecting", "ending", "ended"
+    "admitted",
+    "inspecting",
+    "planning",
+    "waiting",
+    "storage",
+    "staging",
+    "compute",
+    "training",
+    "collecting",
+    "ending",
+    "ended",
 ]
 NodeState = Literal["launched", "ready", "configured", "staged", "training", "done", "failed", "released"]
 
@@ -36,6 +46,8 @@ class RunRow(Contract):
     started_at: str
     deadline_at: str
     """After this instant every machine of the run powers itself off."""
+    launch_at: str | None = None
+    """When its first machine is launched, where it waits for a reservation; its hours count from then."""
     tombstone_at: str | None = None
     """Set before decommission; no launch may follow it."""
     staging_token: str | None = None

@@ -85,9 +85,10 @@ def _money(budget_usd: float, nodes: Sequence[NodeRow], now: datetime, release_s
 
 
 def _whole_run(row: RunRow, now: datetime) -> Limit:
-    start, end = from_text(row.started_at), from_text(row.deadline_at)
+    """Return the time limit; a run that waits for its reservation uses none of it."""
+    start, end = from_text(row.launch_at or row.started_at), from_text(row.deadline_at)
     allowed_seconds = (end - start).total_seconds()
-    return _time((now - start).total_seconds(), allowed_seconds, "the run")
+    return _time(max(0.0, (now - start).total_seconds()), allowed_seconds, "the run")
 
 
 def _training(row: RunRow, now: datetime) -> Limit | None:

@@ -2,27 +2,33 @@
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, CloudUnavailable, DestinationDenied, InfeasibleJob, ObjectMissing
+from headrace.domain.instants import to_text
 from headrace.domain.job import JobSpec
 from headrace.domain.plan import Plan
 from headrace.domain.planning import plan_under
 from headrace.domain.policy import Policy
 from headrace.domain.preflight import refusal, vcpus_needed
 from headrace.domain.run import RunRow
+from headrace.domain.schedule import Schedule, schedule
 from headrace.handlers._entry import entry
 from headrace.handlers._files import objects_at, read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._requests import first_requests
-from headrace.handlers._rows import enter_phase, read_standing_run
+from headrace.handlers._rows import change_run, enter_phase, read_standing_run
+from headrace.handlers.admit_run import OVERHEAD_HOURS
 from headrace.ports import Cloud
+
+TIMES = ("launch_at", "compute_at")
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Write the plan beside the run; return the kind of storage.
+    """Write the plan beside the run; return the kind of storage, and from when on its machines are launched.
 
     Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses,
     QuotaExceeded when the account allows too few machines.
@@ -35,12 +41,41 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     policy = cloud.settings.policy
     chosen = plan_under(policy, job, summary, lambda region: _market(cloud, region))
     _require_approval(policy, job, chosen)
-    write_model(cloud, row, "plan.json", chosen)
+    scheduled = _schedule(cloud, chosen)
+    write_model(cloud, row, "plan.json", _with_reason(chosen, scheduled))
     _require_possible(cloud, row, chosen)
-    return {"storage": chosen.chosen.storage}
+    times = _wait(cloud, row, job, scheduled) if scheduled else dict.fromkeys(TIMES, row.started_at)
+    return {"storage": chosen.chosen.storage, **times}
 
 
 handler = entry(step)
+
+
+def _schedule(cloud: Cloud, chosen: Plan) -> Schedule | None:
+    fleet = chosen.fleet("compute")
+    found = cloud.checks.reservation(fleet.reservation) if fleet and fleet.reservation else None
+    return schedule(chosen.chosen, found, cloud.clock.now()) if found else None
+
+
+def _with_reason(chosen: Plan, scheduled: Schedule | None) -> Plan:
+    if scheduled is None:
+        return chosen
+    reasons = (*chosen.chosen.reasons, scheduled.because)
+    return chosen.model_copy(update={"chosen": chosen.chosen.model_copy(update={"reasons": reasons})})
+
+
+def _wait(cloud: Cloud, row: RunRow, job: JobSpec, scheduled: Schedule) -> dict[str, str]:
+    """Note from when on the run's hours count, and that it waits; return the instants that the machine waits for.
+
+    The run ends before the machines of a block are taken from it.
+    """
+    allowed = timedelta(hours=job.deadline_hours + OVERHEAD_HOURS)
+    deadline_at = min(filter(None, (scheduled.launch_at + allowed, scheduled.taken_at)))
+    launch_at = to_text(scheduled.launch_at)
+    change_run(cloud, row.run_id, {"launch_at": launch_at, "deadline_at": to_text(deadline_at)})
+    if scheduled.launch_at > cloud.clock.now():
+        enter_phase(cloud, row.run_id, "waiting")
+    return {"launch_at": launch_at, "compute_at": to_text(scheduled.compute_at)}
 
 
 def _market(cloud: Cloud, region: str) -> Market:

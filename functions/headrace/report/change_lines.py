@@ -15,6 +15,7 @@ PHASE_WORDS = {
     "admitted": "the job is accepted",
     "inspecting": "reading what the data set holds",
     "planning": "choosing machines and layout",
+    "waiting": "waiting until it is time to launch for the reservation",
     "storage": "starting the machines that hold the data",
     "staging": "copying the data set onto them",
     "compute": "starting the machines that train",

@@ -93,7 +93,10 @@ class Wait:
 
     name: str
     target: str | None
-    seconds: Seconds
+    seconds: Seconds | None
+    """How long, unless it has a timestamp."""
+    timestamp: Expression | str | None
+    """Until when, as ISO 8601 text; an instant that is past takes no time."""
     outcome: Outcome
 
 

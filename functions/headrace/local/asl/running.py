@@ -36,11 +36,18 @@ async def _run_state(visit: Visit) -> Step:
         return await run_task(visit, visit.state)
     try:
         if isinstance(visit.state, Wait):
-            await asyncio.sleep(visit.seconds(visit.state.seconds, at_least=0))
+            await asyncio.sleep(_pause(visit, visit.state))
         return _step(visit)
     except StateFailure as failure:
         visit.note(failure)
         raise
+
+
+def _pause(visit: Visit, wait: Wait) -> float:
+    """Return the seconds that a Wait lasts."""
+    if wait.seconds is not None:
+        return visit.seconds(wait.seconds, at_least=0)
+    return visit.seconds_until(_words(visit, wait.timestamp) or "")
 
 
 def _step(visit: Visit) -> Step:

@@ -53,7 +53,9 @@ def _rule(entry: Fields, at: int) -> Rule:
 
 
 def _wait(name: str, fields: Fields) -> Wait:
-    return Wait(name, fields.target(), fields.seconds("Seconds", at_least=0), fields.outcome(ENTERED))
+    has_instant = fields.has("Timestamp")
+    seconds = None if has_instant else fields.seconds("Seconds", at_least=0)
+    return Wait(name, fields.target(), seconds, fields.words("Timestamp"), fields.outcome(ENTERED))
 
 
 def _pass(name: str, fields: Fields) -> Pass:

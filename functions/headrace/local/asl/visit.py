@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from datetime import datetime
 from typing import Any, NamedTuple
 
 from headrace.local.asl.arns import machine_arn
 from headrace.local.asl.definition import Outcome, Seconds, State
 from headrace.local.asl.engine import Engine
-from headrace.local.asl.errors import DATA_LIMIT, QUERY, StateFailure
+from headrace.local.asl.errors import DATA_LIMIT, QUERY, RUNTIME, StateFailure
 from headrace.local.asl.expressions import Expression, Scope
 from headrace.local.asl.history import timestamp
 from headrace.local.asl.limits import ALL_VARIABLES_BYTES, LONGEST_SECONDS, VARIABLE_BYTES
@@ -93,6 +94,19 @@ class Visit:
         if isinstance(found, bool) or not isinstance(found, int) or not at_least <= found <= LONGEST_SECONDS:
             raise value.unexpected(scope, "number", found)
         return float(found)
+
+    def seconds_until(self, text: str) -> float:
+        """Return the seconds until an instant, 0 when it is past. Raises StateFailure for what is none.
+
+        An instant is ISO 8601 with `T` and a zone, `Z` in capitals (states-language.net/spec.html, "Timestamps").
+        """
+        try:
+            instant = datetime.fromisoformat(text)
+        except ValueError:
+            instant = None
+        if instant is None or instant.tzinfo is None or "T" not in text:
+            raise StateFailure(RUNTIME, f"The Timestamp of state '{self.state.name}' is no timestamp: {text!r}")
+        return max(0.0, (instant - self.engine.now()).total_seconds())
 
     def note(self, failure: StateFailure) -> None:
         """Record the event that AWS records for an expression that failed, and for no other failure."""

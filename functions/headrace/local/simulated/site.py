@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from functools import partial
 from random import Random
@@ -14,6 +14,7 @@ from pydantic_core import to_json
 
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.instance_events import INTERRUPTION, STATE
+from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
 from headrace.local.asl.definition import Machine as MachineDefinition
 from headrace.local.asl.engine import Invoke
@@ -99,7 +100,7 @@ class SimulatedSite:
     told what truly happened, `has_rule` is whether the rule on an execution's status is there,
     `sweep_seconds` what lies between two passes of the sweep, None for no sweep, and `has_lease` whether machines end
     themselves at their deadline and after a while without work and control plane. `pace` is how long machines take,
-    `page_keys` how many keys a page of a listing has at most.
+    `page_keys` how many keys a page of a listing has at most, `reservations` what capacity is reserved.
     """
 
     def __init__(
@@ -119,7 +120,9 @@ class SimulatedSite:
         runs: MemoryRuns | None = None,
         pace: Pace = USUAL_PACE,
         page_keys: int = 1000,
+        reservations: Iterable[Reservation] = (),
     ) -> None:
+        self._checks = NoChecks(reservations)
         self.loop = SimulatedLoop(START)
         self.agents: dict[str, SimulatedAgent] = {}
         self.events: list[tuple[str, str]] = []
@@ -202,7 +205,7 @@ class SimulatedSite:
             clock=self._clock,
             entropy=SeededEntropy(self._source),
             settings=self._settings,
-            checks=NoChecks(),
+            checks=self._checks,
         )
 
     def _faulty(self, cloud: Cloud) -> Cloud:
