@@ -20,7 +20,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     may = Words(places)
     rows = [may.read_rows(), may.write_rows()]
     files = [may.list_run_bucket(), may.read_objects("runs/*")]
-    keep = may.write_objects("runs/*")
+    keep, rules = may.write_objects("runs/*"), may.read_objects("config/*")
     documents = may.send_documents()
     offers, surroundings = may.read_offers(), may.check_surroundings()
     speak, lost = may.put_events(RUN_SOURCE), may.report_failures()
@@ -32,7 +32,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
         # training_run
         "AdmitRun": [*rows, *files, may.read_objects("jobs/*", "scheduled/*"), *may.read_data(), keep],
         "InspectDataset": [*rows, *files, keep, *may.list_data()],
-        "PlanLayout": [*rows, *files, keep, *may.probe_results(), see_machines, offers, *surroundings],
+        "PlanLayout": [*rows, *files, keep, rules, *may.probe_results(), see_machines, offers, *surroundings],
         "StageDataset": [*rows, *files, keep, see_machines, *documents],
         "TrainJob": [*rows, *files, keep, see_machines, *documents],
         "ReleaseCompute": [*rows, see_machines, terminate],

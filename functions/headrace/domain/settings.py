@@ -23,6 +23,8 @@ class Settings:
     """True where nodes are processes on one machine, which share a file system and format no disks."""
     policy: Policy = ALLOW_ALL
     """What the team that runs this allows."""
+    rules_prefix: str | None = None
+    """Below which in the run bucket the team's policy and prices are; None where they come with these settings."""
     owner_process: str | None = None
     """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
     sweep_grace_seconds: int = 120

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.job import JobSpec
@@ -18,6 +17,7 @@ from headrace.handlers._files import read_job, read_model, results_address, writ
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._requests import first_requests
 from headrace.handlers._rows import enter_phase, read_standing_run
+from headrace.handlers._rules import keep_prices, read_rules
 from headrace.ports import Cloud
 
 
@@ -25,26 +25,23 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Write the plan beside the run; return the kind of storage.
 
     Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses,
-    QuotaExceeded when the account allows too few machines.
+    QuotaExceeded when the account allows too few machines, BadSettings when the team's own files are not valid.
     """
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
     job = read_job(cloud, row)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
-    policy = cloud.settings.policy
-    chosen = plan_under(policy, job, summary, lambda region: _market(cloud, region))
-    _require_approval(policy, job, chosen)
+    rules = read_rules(cloud)
+    chosen = plan_under(rules.policy, job, summary, lambda region: rules.market(cloud, region))
+    _require_approval(rules.policy, job, chosen)
+    keep_prices(cloud, row, rules)
     write_model(cloud, row, "plan.json", chosen)
     _require_possible(cloud, row, chosen)
     return {"storage": chosen.chosen.storage}
 
 
 handler = entry(step)
-
-
-def _market(cloud: Cloud, region: str) -> Market:
-    return Market(cloud.prices.catalog(region), cloud.prices.price_list(region))
 
 
 def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
