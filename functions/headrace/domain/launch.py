@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.domain.model import Capacity
-from headrace.domain.plan import Placement, Role
+from headrace.domain.plan import Fabric, Placement, Role
 
 
 @dataclass(frozen=True)
@@ -32,6 +32,8 @@ class LaunchRequest:
     client_token: str
     deadline_at: datetime
     reservation: str | None = None
+    fabric: Fabric = "none"
+    """What the machines reach each other's disks by."""
     zones: tuple[str, ...] = ()
     """Where the run's other machines are, which is where these must be; any zone when it is empty."""
     last_zones: tuple[str, ...] = ()

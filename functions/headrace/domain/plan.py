@@ -9,6 +9,7 @@ from headrace.domain.model import Amount, Bytes, Capacity, Contract, Seconds, Us
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
 Placement = Literal["cluster", "one zone"]
+Fabric = Literal["tcp", "roce", "none"]
 
 
 class FleetPlan(Contract):
@@ -87,7 +88,7 @@ class OptionPlan(Contract):
     storage: StorageKind
     fleets: tuple[FleetPlan, ...]
     volumes: tuple[VolumePlan, ...]
-    fabric: Literal["tcp", "roce", "none"]
+    fabric: Fabric
     queues_per_connection: int
     phases: tuple[PhasePlan, ...]
     usd_per_hour: Usd

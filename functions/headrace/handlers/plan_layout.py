@@ -69,3 +69,6 @@ def _require_possible(cloud: Cloud, row: RunRow, chosen: Plan) -> None:
     findings = cloud.checks.look(first_requests(row, chosen), tuple(quota.code for quota in needed))
     if error := refusal(needed, findings):
         raise error
+    if findings.warnings:
+        assumptions = (*chosen.assumptions, *findings.warnings)
+        write_model(cloud, row, "plan.json", chosen.model_copy(update={"assumptions": assumptions}))
