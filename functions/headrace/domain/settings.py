@@ -33,6 +33,8 @@ class Settings:
     """How old a machine is at least before the sweep suspects it."""
     idle_lease_seconds: int = 1200
     """How long a machine without work stays when the control plane renews its lease no more."""
+    large_above_nodes: int = 20
+    """Runs with a larger fleet than this have events that do not look at all of its nodes."""
     node_folder_prefix: str = ""
     """What precedes a node's id in the name of its folder in the run bucket.
 

@@ -16,7 +16,7 @@ from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, results_address, write_model
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._requests import first_requests
-from headrace.handlers._rows import enter_phase, read_standing_run
+from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.handlers._rules import keep_prices, read_rules
 from headrace.ports import Cloud
 
@@ -36,6 +36,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     chosen = plan_under(rules.policy, job, summary, lambda region: rules.market(cloud, region))
     _require_approval(rules.policy, job, chosen)
     keep_prices(cloud, row, rules)
+    if any(fleet.count > cloud.settings.large_above_nodes for fleet in chosen.chosen.fleets):
+        change_run(cloud, row.run_id, {"is_large": True})
     write_model(cloud, row, "plan.json", chosen)
     _require_possible(cloud, row, chosen)
     return {"storage": chosen.chosen.storage}
