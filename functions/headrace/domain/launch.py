@@ -40,4 +40,5 @@ class LaunchRequest:
     """Zones that an earlier attempt found short, which are tried after all others."""
     beside: Beside | None = None
     placement: Placement = "one zone"
-    """`cluster`: all of them in one cluster placement group where it has room, or else without it."""
+    """`cluster`: all of them in one cluster placement group where it has room, or else without it; `cluster only`: in
+    one or not at all."""
