@@ -63,9 +63,6 @@ class RunRow(Contract):
     """Whether the warning has reached the bus and, while training, the compute nodes."""
     decommission_arn: str | None = None
     """The decommission that was started last by the status rule or the sweep."""
-    loss_warned_at: str | None = None
-    """When its jobs were last told that the cloud takes a machine back, by the event `loss_warned_by`."""
-    loss_warned_by: str | None = None
     is_large: bool = False
     """Whether it has so many machines that not every event may look at all of them."""
     looked_at: str | None = None

@@ -15,7 +15,7 @@ from headrace.domain.nodeconfig import Notice
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._entry import entry
 from headrace.handlers._notices import publish_warning, tell_jobs
-from headrace.handlers._rows import ATTEMPTS, change_node, change_run, read_node, read_nodes
+from headrace.handlers._rows import ATTEMPTS, change_node, read_node, read_nodes
 from headrace.handlers._waiting import tell_of_failure
 from headrace.ports import Cloud, Node
 
@@ -66,13 +66,19 @@ def _lose(cloud: Cloud, run: RunRow, row: NodeRow, node: Node) -> bool:
 
 
 def _is_first_to_warn(cloud: Cloud, run: RunRow, event: InstanceEvent) -> bool:
-    """Tell whether no other machine's warning was passed on just now: a whole fleet may be taken back at once."""
+    """Tell whether no other machine's warning was passed on just now: a whole fleet may be taken back at once.
+
+    It is noted apart from the run's row, which functions of an older version may read.
+    """
     now = cloud.clock.now()
-    is_recent = run.loss_warned_at and now - from_text(run.loss_warned_at) < timedelta(seconds=NOTICE_SECONDS / 2)
-    if is_recent and run.loss_warned_by != event.event_id:
+    claim = {"at": to_text(now), "by": event.event_id}
+    if cloud.runs.insert(run.run_id, "warning", "loss", claim):
+        return True
+    last = cloud.runs.read(run.run_id, "warning", "loss") or claim
+    is_recent = now - from_text(last["at"]) < timedelta(seconds=NOTICE_SECONDS / 2)
+    if is_recent and last["by"] != event.event_id:
         return False
-    claim = {"loss_warned_at": to_text(now), "loss_warned_by": event.event_id}
-    return change_run(cloud, run.run_id, claim, {"loss_warned_at": run.loss_warned_at})
+    return cloud.runs.update(run.run_id, "warning", "loss", claim, last)
 
 
 def _warn(cloud: Cloud, run: RunRow, event: InstanceEvent) -> bool:
