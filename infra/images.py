@@ -20,6 +20,8 @@ from infra.options import IMAGES, Region
 
 COMPONENT = CHECKOUT / "infra" / "fabric-image.yaml"
 VERSION = "1.0.0"
+FABRICS = {"headrace:fabric": "tcp roce"}
+"""What the component's own validation has proven of an image, as a tag that preflight reads before any launch."""
 CANONICAL = "/aws/service/canonical/ubuntu/server/24.04/stable/current"
 DEEP_LEARNING = "/aws/service/deeplearning/ami"
 PARENTS = {
@@ -71,6 +73,7 @@ class Images(Construct):
         architecture = name.partition("-")[2]
         recipe = self._recipe(name)
         infrastructure = self._infrastructure(name, architecture)
+        distribution = self._distribution(name)
         imagebuilder.CfnImagePipeline(
             self,
             f"{name}-pipeline",
@@ -78,14 +81,29 @@ class Images(Construct):
             description=f"headrace: builds {name} again when it is started",
             image_recipe_arn=recipe.attr_arn,
             infrastructure_configuration_arn=infrastructure.attr_arn,
+            distribution_configuration_arn=distribution.attr_arn,
         )
         image = imagebuilder.CfnImage(
             self,
             f"{name}-image",
             image_recipe_arn=recipe.attr_arn,
             infrastructure_configuration_arn=infrastructure.attr_arn,
+            distribution_configuration_arn=distribution.attr_arn,
         )
         return image.attr_image_id
+
+    def _distribution(self, name: str) -> imagebuilder.CfnDistributionConfiguration:
+        """Tag what is built; an image keeps no tag of the machine that it was made of."""
+        return imagebuilder.CfnDistributionConfiguration(
+            self,
+            f"{name}-tags",
+            name=f"{Stack.of(self).stack_name}-{name}",
+            distributions=[
+                imagebuilder.CfnDistributionConfiguration.DistributionProperty(
+                    region=self._region.name, ami_distribution_configuration={"AmiTags": FABRICS}
+                )
+            ],
+        )
 
     def _recipe(self, name: str) -> imagebuilder.CfnImageRecipe:
         parent = PARENTS[name]

@@ -19,58 +19,76 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     """Return the grants of each function, by its name."""
     may = Words(places)
     rows = [may.read_rows(), may.write_rows()]
-    files = [may.list_run_bucket(), may.read_objects("runs/*")]
-    keep = may.write_objects("runs/*")
-    documents = may.send_documents()
-    offers, surroundings = may.read_offers(), may.check_surroundings()
-    speak, lost = may.put_events(RUN_SOURCE), may.report_failures()
-    end = [may.start("decommission"), may.see_executions("decommission")]
-    clean = [may.delete_objects("runs/*/nodes/*", "runs/*/receipt-*"), *may.remove_probe(), *may.abort_uploads()]
-    watch = [may.see_executions("training_run"), may.stop_executions("training_run")]
-    elsewhere = may.reach_elsewhere()
-    see_machines, terminate = may.list_machines(), may.terminate_machines()
-    table: dict[str, Sequence[Grant]] = {
-        # training_run
-        "AdmitRun": [*rows, *files, may.read_objects("jobs/*", "scheduled/*"), *may.read_data(), keep],
-        "InspectDataset": [*rows, *files, keep, *may.list_data(), *elsewhere],
-        "PlanLayout": [*rows, *files, keep, *may.probe_results(), see_machines, offers, *surroundings, *elsewhere],
-        "StageDataset": [*rows, *files, keep, see_machines, *documents],
-        "TrainJob": [*rows, *files, keep, see_machines, *documents],
-        "ReleaseCompute": [*rows, see_machines, terminate],
-        "CollectResults": [*rows, *files, *may.read_results(), *elsewhere],
-        "ReportRun": [*rows, *files, keep, may.delete_objects("runs/*/receipt-*"), see_machines, speak],
-        # fleet
-        "LaunchFleet": [*rows, *files, keep, offers, see_machines, terminate, *may.launch_machines()],
-        "CheckNodes": [*rows, see_machines, may.see_agents(), terminate],
-        "ConfigureNodes": [*rows, *files, keep, see_machines, *documents],
-        "CheckConfiguration": [*rows, may.see_commands()],
-        "ReplaceNodes": [*rows, terminate],
-        # decommission
-        "MarkTombstone": rows,
-        "TerminateNodes": [*rows, see_machines, terminate],
-        "ConfirmTerminated": [*rows, see_machines],
-        "ReleaseRest": [*rows, *files, may.delete_objects("runs/*/nodes/*"), *may.abort_uploads(), *elsewhere],
-        # what no state calls
-        "OnAgentEvent": [
-            *rows,
-            *files,
-            may.write_objects("runs/*/nodes/*"),
-            *documents,
-            may.answer_tasks(),
-            speak,
-            lost,
-        ],
-        "OnInstanceEvent": [*rows, see_machines, *documents, *_warn_jobs(may), may.fail_tasks(), speak, lost],
-        "OnExecutionStatus": [*rows, *end, lost],
-        "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost, *elsewhere],
-        "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
-    }
+    files = [*rows, may.list_run_bucket(), may.read_objects("runs/*")]
+    parts = (_for_training_run, _for_fleet, _for_decommission, _for_events)
+    table = {name: grants for part in parts for name, grants in part(may, rows, files).items()}
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
 
 
-def _warn_jobs(may: Words) -> list[Grant]:
-    """Return what it takes to leave notices in the folders of machines."""
-    return [may.list_run_bucket(), may.write_objects("runs/*/nodes/*")]
+Table = dict[str, Sequence[Grant]]
+
+
+def _for_training_run(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
+    keep, see_machines, elsewhere = may.write_objects("runs/*"), may.list_machines(), may.reach_elsewhere()
+    rules, offers = may.read_objects("config/*"), may.read_offers()
+    tried = [*may.probe_results(), see_machines, offers, *may.check_surroundings(), *elsewhere]
+    return {
+        "AdmitRun": [*files, keep, may.read_objects("jobs/*", "scheduled/*"), *may.read_data()],
+        "InspectDataset": [*files, keep, *may.list_data(), *elsewhere],
+        "PlanLayout": [*files, keep, rules, *tried],
+        "StageDataset": [*files, keep, see_machines, *may.send_documents()],
+        "TrainJob": [*files, keep, see_machines, *may.send_documents()],
+        "ReleaseCompute": [*rows, see_machines, may.terminate_machines()],
+        "CollectResults": [*files, *may.read_results(), *elsewhere],
+        "ReportRun": [*files, keep, may.delete_objects("runs/*/receipt-*"), see_machines, may.put_events(RUN_SOURCE)],
+    }
+
+
+def _for_fleet(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
+    keep, see_machines, terminate = may.write_objects("runs/*"), may.list_machines(), may.terminate_machines()
+    return {
+        "LaunchFleet": [*files, keep, may.read_offers(), see_machines, terminate, *may.launch_machines()],
+        "CheckNodes": [*rows, see_machines, may.see_agents(), terminate],
+        "ConfigureNodes": [*files, keep, see_machines, *may.send_documents()],
+        "CheckConfiguration": [*rows, may.see_commands()],
+        "ReplaceNodes": [*rows, terminate],
+    }
+
+
+def _for_decommission(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
+    see_machines, elsewhere = may.list_machines(), may.reach_elsewhere()
+    return {
+        "MarkTombstone": rows,
+        "TerminateNodes": [*rows, see_machines, may.terminate_machines()],
+        "ConfirmTerminated": [*rows, see_machines],
+        "ReleaseRest": [*files, may.delete_objects("runs/*/nodes/*"), *may.abort_uploads(), *elsewhere],
+    }
+
+
+def _for_events(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
+    """Return what no state calls."""
+    speak, lost, see_machines = may.put_events(RUN_SOURCE), may.report_failures(), may.list_machines()
+    tell = may.write_objects("runs/*/nodes/*")
+    warn = [see_machines, *may.send_documents(), may.list_run_bucket(), tell]
+    end = [may.start("decommission"), may.see_executions("decommission")]
+    watch = [may.see_executions("training_run"), may.stop_executions("training_run")]
+    clean = [may.delete_objects("runs/*/nodes/*", "runs/*/receipt-*"), *may.remove_probe(), *may.abort_uploads()]
+    gone = [may.delete_rows(), see_machines, may.terminate_machines()]
+    return {
+        "OnAgentEvent": [*files, tell, *may.send_documents(), may.answer_tasks(), speak, lost],
+        "OnInstanceEvent": [
+            *rows,
+            see_machines,
+            *may.send_documents(),
+            *_warn_jobs(may),
+            may.fail_tasks(),
+            speak,
+            lost,
+        ],
+        "OnExecutionStatus": [*rows, *end, lost],
+        "OnSweep": [*files, *clean, *gone, *watch, *end, lost, *may.reach_elsewhere()],
+        "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
+    }
 
 
 def machine_grants(places: Places, calls: Mapping[str, Sequence[str]]) -> dict[str, Sequence[Grant]]:

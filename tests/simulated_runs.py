@@ -13,7 +13,8 @@ from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._rows import read_nodes, read_run
 from headrace.local.faults import Faults
 from headrace.local.interpreter import ExecutionDescription
-from headrace.local.simulated.site import SETTINGS, SimulatedPrices, SimulatedSite
+from headrace.local.simulated.prices import SimulatedPrices
+from headrace.local.simulated.site import SETTINGS, SimulatedSite
 
 SEED = int(os.environ.get("HEADRACE_SEED", "7"))
 STORAGE_TYPES = {"i4i.large": 0.172, "i4i.xlarge": 0.343}

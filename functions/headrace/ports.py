@@ -81,10 +81,7 @@ class Fleets(Protocol):
 
 @dataclass(frozen=True)
 class CommandStatus:
-    """True completion of one document on many machines.
-
-    A machine in none of the three is pending as well: just after `send` a cloud may not list it, or nothing at all.
-    """
+    """True completion of one document; a machine in none of the three is pending, as just after `send`."""
 
     succeeded: frozenset[str]
     pending: frozenset[str]

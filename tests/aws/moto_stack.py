@@ -15,6 +15,7 @@ from urllib.request import Request, urlopen
 import boto3
 from moto.core.responses import ActionResult
 from moto.ec2.exceptions import EC2ClientError
+from moto.ec2.models import ec2_backends
 from moto.ec2.responses.fleets import Fleets
 from moto.server import ThreadedMotoServer
 
@@ -112,12 +113,21 @@ def deploy(clients: Clients) -> None:
             }
         ],
     )
-    image_id = clients.ec2.register_image(Name="nodes", Architecture="x86_64", RootDeviceName="/dev/sda1")["ImageId"]
-    for role in ("storage", "compute"):
-        for arch in ("arm64", "x86_64"):
+    for arch in ("arm64", "x86_64"):
+        image_id = register_image(clients, arch)
+        for role in ("storage", "compute"):
             clients.ec2.create_launch_template(
                 LaunchTemplateName=f"{STACK}-{role}-{arch}", LaunchTemplateData={"ImageId": image_id}
             )
+
+
+def register_image(clients: Clients, arch: str) -> str:
+    """Return the id of an image as headrace builds them; moto keeps nothing of what is registered but its name."""
+    image_id = clients.ec2.register_image(Name=f"nodes-{arch}")["ImageId"]
+    image: Any = ec2_backends[ACCOUNT][REGION].amis[image_id]
+    image.architecture, image.root_device_name, image.ena_support = arch, "/dev/sda1", True
+    clients.ec2.create_tags(Resources=[image_id], Tags=[{"Key": "headrace:fabric", "Value": "tcp roce"}])
+    return image_id
 
 
 @contextmanager

@@ -14,8 +14,9 @@ from headrace.aws.batches import Launcher
 from headrace.aws.checks import AwsChecks
 from headrace.aws.clients import Clients
 from headrace.aws.cloud import make_cloud
+from headrace.aws.images import image_faults
 from headrace.domain.errors import InfeasibleJob
-from headrace.domain.launch import Beside
+from headrace.domain.launch import Beside, LaunchRequest
 from headrace.domain.preflight import Findings, QuotaState
 from tests.aws.moto_stack import moto_stack, session
 from tests.aws.test_fleets import SUBNETS, arch_of, ask_offers
@@ -47,13 +48,28 @@ def tell_template(stubber: Any, **data: Any) -> None:
     stubber.add_response("describe_launch_template_versions", {"LaunchTemplateVersions": versions})
 
 
-def tell_image(stubber: Any, state: str = "available") -> None:
-    stubber.add_response("describe_images", {"Images": [{"ImageId": "ami-1", "State": state}]}, {"ImageIds": ["ami-1"]})
+IMAGE: dict[str, Any] = {
+    "ImageId": "ami-1",
+    "State": "available",
+    "Architecture": "x86_64",
+    "EnaSupport": True,
+    "RootDeviceName": "/dev/sda1",
+    "BootMode": "uefi-preferred",
+}
+
+
+def tell_image(stubber: Any, state: str = "available", **about: Any) -> None:
+    image = {**IMAGE, "State": state, **about}
+    stubber.add_response("describe_images", {"Images": [image]}, {"ImageIds": ["ami-1"]})
 
 
 def tell_quota(stubber: Any, value: float) -> None:
     asked_for = {"ServiceCode": "ec2", "QuotaCode": STANDARD}
     stubber.add_response("get_service_quota", {"Quota": {"QuotaCode": STANDARD, "Value": value}}, asked_for)
+
+
+def stated(fabrics: str) -> list[dict[str, str]]:
+    return [{"Key": "headrace:fabric", "Value": fabrics}]
 
 
 def running(instance_type: str, cores: int, threads: int, **more: str) -> dict[str, Any]:
@@ -115,7 +131,53 @@ def test_an_image_that_cannot_be_launched_is_named(state: str) -> None:
         tell_template(ec2)
         tell_image(ec2, state)
         (fault,) = checks.look([REQUEST], []).faults
-    assert fault.startswith(f"launch template headrace-storage-x86_64: image ami-1 is {state}")
+    assert fault.startswith(f"launch template headrace-storage-x86_64: image ami-1: it is {state}")
+
+
+def findings_of(request: LaunchRequest, **about: Any) -> Findings:
+    with asked() as (checks, ec2, _):
+        ask_offers(ec2)
+        tell_template(ec2)
+        tell_image(ec2, **about)
+        return checks.look([request], [])
+
+
+@pytest.mark.parametrize(
+    ("about", "fault"),
+    [
+        ({"Architecture": "arm64"}, "it is for arm64, the machines are x86_64; name one for x86_64"),
+        ({"EnaSupport": False}, "it is registered without ENA"),
+        ({"RootDeviceName": "/dev/xvda"}, "its root device is /dev/xvda, templates size /dev/sda1"),
+        ({"Tags": stated("roce")}, "its tag headrace:fabric says roce, the plan needs tcp"),
+        ({"Tags": stated("")}, "its tag headrace:fabric says nothing, the plan needs tcp"),
+    ],
+)
+def test_an_image_that_cannot_carry_the_plan_is_named_with_what_to_change(about: dict[str, Any], fault: str) -> None:
+    (found,) = findings_of(replace(REQUEST, fabric="tcp"), **about).faults
+    assert found.startswith(f"launch template headrace-storage-x86_64: image ami-1: {fault}")
+
+
+def test_arm64_does_not_boot_by_bios() -> None:
+    image: Any = {**IMAGE, "Architecture": "arm64", "BootMode": "legacy-bios"}
+    assert [one[:26] for one in image_faults(image, "arm64", REQUEST)] == ["it boots by legacy BIOS, a"]
+    image["BootMode"] = "uefi"
+    assert list(image_faults(image, "arm64", REQUEST)) == []
+
+
+def test_an_image_that_states_the_fabric_leaves_nothing_open() -> None:
+    assert findings_of(replace(REQUEST, fabric="tcp"), Tags=stated("tcp roce")) == Findings()
+
+
+def test_of_an_image_that_states_nothing_the_plan_says_what_is_not_known() -> None:
+    findings = findings_of(replace(REQUEST, fabric="tcp"))
+    assert findings.faults == ()
+    assert findings.warnings[0].startswith(
+        "launch template headrace-storage-x86_64: image ami-1 has no tag headrace:fabric: whether it has the kernel"
+    )
+
+
+def test_where_no_fabric_is_planned_none_is_asked_for() -> None:
+    assert findings_of(REQUEST) == Findings()
 
 
 def test_a_template_that_is_not_there_is_named() -> None:

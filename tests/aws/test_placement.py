@@ -50,6 +50,18 @@ def test_the_groups_of_all_zones_are_tried_before_any_zone_without() -> None:
     ]
 
 
+def test_a_job_that_asks_for_the_group_is_launched_nowhere_else() -> None:
+    found = grouped(replace(REQUEST, placement="cluster only"), PLACES, GROUPS)
+    assert [one.group for one in found] == ["group-a", "group-b"]
+    with recorded("ec2") as (client, stubber):
+        ask_nothing_known(stubber)
+        ask_offers(stubber)
+        for _ in GROUPS:
+            stubber.add_response("create_fleet", short(refusal("InsufficientInstanceCapacity")))
+        result = fleets_of(client).launch(replace(REQUEST, placement="cluster only"))
+    assert (result.nodes, len(result.faults)) == ((), 2)
+
+
 def test_machines_that_need_not_meet_are_asked_into_no_group() -> None:
     assert grouped(replace(REQUEST, placement="one zone"), PLACES, GROUPS) == PLACES
 

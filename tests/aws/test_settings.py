@@ -21,7 +21,7 @@ def test_the_environment_is_read_whole() -> None:
     assert list(stack.subnets) == ["us-east-1b", "us-east-1a"]
     settings = run_settings(stack)
     assert (settings.run_bucket, settings.node_folder_prefix, settings.process_nodes) == ("bucket", "AROA1:", False)
-    assert settings.region == "us-east-1"
+    assert (settings.region, settings.rules_prefix) == ("us-east-1", "config/")
 
 
 def test_every_absent_variable_is_named() -> None:

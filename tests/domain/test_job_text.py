@@ -9,9 +9,10 @@ from typing import Any
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
+from pydantic import ValidationError
 
 from headrace.domain.errors import BadJob
-from headrace.domain.job import JobSpec
+from headrace.domain.job import Compute, JobSpec
 from headrace.domain.job_text import job_from_mapping, job_schema, parse_job
 from tests.domain.job_texts import JOB, MINIMAL, faults
 
@@ -200,3 +201,8 @@ def assert_is_read_or_refused(text: str) -> None:
 
 def test_the_schema_names_every_key_of_a_job() -> None:
     assert set(job_schema()["properties"]) == set(JobSpec.model_fields)
+
+
+def test_machines_in_a_reservation_are_not_placed_anew() -> None:
+    with pytest.raises(ValidationError, match="machines in a reservation stand where it is; leave 'placement' out"):
+        Compute(instance_type="p5.48xlarge", reservation="cr-0123456789abcdef0", placement="cluster")

@@ -106,3 +106,21 @@ def test_accelerated_machines_that_train_together_are_placed_together() -> None:
     assert both is not None
     assert alone is not None
     assert (both.placement, alone.placement) == ("cluster", "one zone")
+
+
+@pytest.mark.parametrize(
+    ("compute", "placement", "said"),
+    [
+        ({"placement": "cluster"}, "cluster only", "as the job asks, or not at all"),
+        ({"reservation": BLOCK["reservation"]}, "one zone", "machines in a reservation stand where it is"),
+        ({}, "cluster", "outside it if it is full"),
+    ],
+)
+def test_a_plan_says_where_machines_that_train_together_are_asked_for(
+    compute: dict[str, str], placement: str, said: str
+) -> None:
+    plan = made("{}", GPU_WORLD, compute={"accelerator": "h100", "count": 16, **compute}, **LOCAL)
+    fleet = plan.fleet("compute")
+    assert fleet is not None
+    assert fleet.placement == placement
+    assert any(said in reason for reason in plan.chosen.reasons)

@@ -152,6 +152,14 @@ def test_a_warning_asks_every_job_for_a_checkpoint_and_ends_nothing(
     assert only_run(training).tombstone_at is None
 
 
+def test_a_fleet_that_is_taken_back_at_once_warns_its_jobs_once(training: SimulatedSite) -> None:
+    first, second = (event(node.node_id, INTERRUPTION, f"e-{node.node_id}") for node in nodes_of(training)[:2])
+    assert on_instance_event.step(first, training.cloud)["applied"]
+    assert_unmoved(training, second)
+    training.settle(60)
+    assert on_instance_event.step(second, training.cloud)["applied"]
+
+
 def test_a_warning_that_was_cut_short_is_told_again(training: SimulatedSite) -> None:
     node = a_node(training)
     training.cloud.runs.insert(node.run_id, "event", "e-1", {"is_applied": False})

@@ -8,8 +8,9 @@ from typing import Any
 
 from headrace.domain.launch import LaunchRequest
 from headrace.domain.preflight import Findings, QuotaState
+from headrace.handlers._files import read_plan
 from headrace.local.simulated.site import SimulatedSite
-from tests.simulated_runs import job, nodes_of, receipt_of, simulated_site
+from tests.simulated_runs import job, nodes_of, only_run, receipt_of, simulated_site
 
 
 @dataclass
@@ -52,6 +53,14 @@ def test_all_is_asked_once_and_a_clean_answer_changes_nothing() -> None:
     assert [(sorted(roles), codes) for roles, codes in checks.asked[:1]] == [(sorted(both), ["L-1216C47A"])]
     assert [one[0] for one in checks.asked[1:]] == ["launch", "terminate"]
     assert sorted(checks.asked[1][1]) == sorted(both)
+
+
+def test_what_could_not_be_found_out_stands_in_the_plan() -> None:
+    with simulated_site() as site:
+        site.cloud = replace(site.cloud, checks=Scripted(Findings(warnings=("image ami-1 has no tag",))))
+        site.run(job())
+        assert receipt_of(site).status == "SUCCEEDED"
+        assert read_plan(site.cloud, only_run(site)).assumptions[-1] == "image ami-1 has no tag"
 
 
 def test_a_quota_too_small_for_the_plan_ends_the_run_before_any_launch() -> None:

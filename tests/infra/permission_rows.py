@@ -90,6 +90,10 @@ ENDING = [
     allow("OnStackDelete", "ec2:DescribeInstances"),
 ]
 LAUNCHING = [
+    allow("PlanLayout", "s3:GetObject", f"{BUCKET}/config/policy.yaml"),
+    deny("PlanLayout", "s3:PutObject", f"{BUCKET}/config/policy.yaml"),
+    deny("AdmitRun", "s3:GetObject", f"{BUCKET}/config/policy.yaml"),
+    deny("node", "s3:PutObject", f"{BUCKET}/config/prices.yaml"),
     allow("LaunchFleet", "ec2:CreateFleet", FLEET, AS_OURS),
     deny("LaunchFleet", "ec2:CreateFleet", FLEET),
     deny("LaunchFleet", "ec2:CreateFleet", FLEET, {"aws:RequestTag/headrace:stack": "prod"}),

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from headrace.aws.images import FABRIC, ROOT_DEVICE
+from infra import nodes
+from infra.checkout import CHECKOUT
 from infra.options import IMAGES
 from tests.infra.assembly import Assembly
 from tests.infra.references import ROLE_ID, RUN_BUCKET
@@ -76,6 +79,15 @@ def test_images_are_built_when_none_is_given_and_named_by_their_id(defaults: Ass
     assert len(recipes) == len(defaults.of_type("AWS::ImageBuilder::ImagePipeline")) == 4
     assert all(recipe["ParentImage"].startswith("ssm:/aws/service/") for recipe in recipes)
     assert all("24.04" in recipe["ParentImage"] for recipe in recipes)
+
+
+def test_what_is_built_states_the_fabrics_that_its_recipe_proves(defaults: Assembly) -> None:
+    made = defaults.of_type("AWS::ImageBuilder::DistributionConfiguration").values()
+    tags = [one["Distributions"][0]["AmiDistributionConfiguration"]["AmiTags"] for one in made]
+    assert tags == [{FABRIC: "tcp roce"}] * 4
+    assert ROOT_DEVICE == nodes.ROOT_DEVICE
+    recipe = (CHECKOUT / "infra" / "fabric-image.yaml").read_text()
+    assert all(f" {module} " in recipe for module in ("nvmet-tcp", "nvme-tcp", "nvmet-rdma", "nvme-rdma", "rdma_rxe"))
 
 
 def test_a_type_with_efa_has_one_interface_on_each_card(options: Assembly) -> None:

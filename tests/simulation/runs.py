@@ -22,6 +22,8 @@ FILES = 6
 PRICES = prices()
 SETTINGS = replace(simulated.SETTINGS, heartbeat_seconds=80, heartbeat_timeout_seconds=240, poll_seconds=25)
 """Fewer polls and heartbeats than a real cloud has, for speed."""
+LARGE = replace(SETTINGS, large_above_nodes=0)
+"""Treats every fleet as one of a thousand machines."""
 PACE = Pace(configure_seconds=30.0, stage_seconds=20.0, train_seconds=280.0, spread=0.3)
 LONGEST_SECONDS = 36 * 3600.0
 LATER = frozenset({"late", "doubled", "forged"})
@@ -64,7 +66,7 @@ def run_scenario(
         log,
         plan=plan,
         watcher=ledger,
-        settings=SETTINGS,
+        settings=LARGE if scenario.seed % 4 == 3 else SETTINGS,
         runs=WatchedRuns(ledger),
         pace=PACE,
         page_keys=1 + scenario.seed % 3,

@@ -10,6 +10,7 @@ from botocore.exceptions import ClientError
 
 from headrace.aws.batches import Launcher
 from headrace.aws.error_codes import code_of, meaning_of, message_of
+from headrace.aws.images import image_faults, image_warning
 from headrace.aws.places import Place, grouped, nowhere, places_for, read_offers, require_region
 from headrace.aws.reservations import read_reservation
 from headrace.aws.templates import newest, put_into
@@ -62,16 +63,18 @@ class AwsChecks:
         return found
 
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:
-        """Return how the quotas stand, types that no usable zone offers, and images that cannot be launched.
+        """Return how the quotas stand, types that no usable zone offers, and what is wrong or unknown of images.
 
         Raises InfeasibleJob for a job whose machines belong into another region.
         """
         for request in requests:
             require_region(request.region, self._ec2.meta.region_name)
-        faults = [
-            fault for request in requests for fault in (*self._zone_faults(request), *self._image_faults(request))
-        ]
-        return Findings(read_quotas(self._quotas, self._ec2, quota_codes), tuple(dict.fromkeys(faults)))
+        faults, warnings = list[str](), list[str]()
+        for request in requests:
+            faults += self._zone_faults(request)
+            self._judge_images(request, faults, warnings)
+        quotas = read_quotas(self._quotas, self._ec2, quota_codes)
+        return Findings(quotas, tuple(dict.fromkeys(faults)), tuple(dict.fromkeys(warnings)))
 
     def try_launches(self, requests: Sequence[LaunchRequest]) -> tuple[str, ...]:
         """Ask for each launch by dry runs of both calls that it takes. Return what policies refuse.
@@ -95,17 +98,27 @@ class AwsChecks:
         if not places:
             yield from (f"{one.instance_type} is {one.message}" for one in nowhere(request, self._subnets, offers))
 
-    def _image_faults(self, request: LaunchRequest) -> Iterator[str]:
-        for name in {self._launcher.template(request.role, one): None for one in request.instance_types}:
+    def _judge_images(self, request: LaunchRequest, faults: list[str], warnings: list[str]) -> None:
+        """Add what is wrong, and what is not known, of the image of each template that the request may use."""
+        architectures = {self._launcher.template(request.role, one): one for one in request.instance_types}
+        for name, instance_type in architectures.items():
             try:
                 image_id = newest(self._ec2, name).get("ImageId", "")
                 images = self._ec2.describe_images(ImageIds=[image_id])["Images"]
             except ClientError as error:
-                yield f"launch template {name}: {message_of(error)}; deploy the stack again, or name another image"
+                faults.append(
+                    f"launch template {name}: {message_of(error)}; deploy the stack again, or name another image"
+                )
                 continue
-            state = images[0].get("State", "unknown") if images else "not there"
-            if state != "available":
-                yield f"launch template {name}: image {image_id} is {state}; build it again, or name another"
+            where = f"launch template {name}: image {image_id}"
+            if not images:
+                faults.append(f"{where}: it is not there; build it again, or name another")
+                continue
+            image = images[0]
+            arch = self._launcher.arch_of(instance_type)
+            faults += (f"{where}: {fault}" for fault in image_faults(image, arch, request))
+            if warning := image_warning(image, request):
+                warnings.append(f"{where} {warning}")
 
     def _launch_refusals(self, request: LaunchRequest) -> Iterator[str]:
         places, _ = self._places(request)

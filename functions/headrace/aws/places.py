@@ -77,9 +77,10 @@ def grouped(request: LaunchRequest, places: tuple[Place, ...], groups: Mapping[s
     A zone without room in its group may have room elsewhere, and such machines still train, more slowly. Storage is
     never asked into the group: it comes first, and would decide where the scarcer machines have to find room.
     """
-    if request.placement != "cluster":
+    if request.placement == "one zone":
         return places
-    return (*(one._replace(group=groups[one.zone]) for one in places if one.zone in groups), *places)
+    within = tuple(one._replace(group=groups[one.zone]) for one in places if one.zone in groups)
+    return within if request.placement == "cluster only" else (*within, *places)
 
 
 def _fits(request: LaunchRequest, zone: str, offers: Offers) -> bool:

@@ -89,4 +89,5 @@ def run_settings(stack: StackSettings) -> Settings:
         boot_grace_seconds=UNSEEN_SECONDS,
         node_folder_prefix=f"{stack.node_role_id}:",
         region=stack.region,
+        rules_prefix="config/",
     )

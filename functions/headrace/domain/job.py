@@ -119,6 +119,8 @@ class Compute(Model):
     """Where all machines are; without it, where the first input says it lies."""
     capacity: Capacity = "on-demand"
     reservation: Annotated[str, Field(pattern=r"^cr-[0-9a-f]{8,17}$")] | None = None
+    placement: Literal["auto", "cluster"] = "auto"
+    """`cluster`: no machines rather than some outside one cluster placement group; `auto` asks for one if it helps."""
 
     @model_validator(mode="after")
     def _one_kind(self) -> Self:
@@ -128,6 +130,8 @@ class Compute(Model):
             raise ValueError("a capacity block is used by its 'reservation' id, cr-...; add it")
         if self.capacity == "spot" and self.reservation is not None:
             raise ValueError("a reservation holds machines on demand, not on the spot market; leave one of them out")
+        if self.placement == "cluster" and self.reservation is not None:
+            raise ValueError("machines in a reservation stand where it is; leave 'placement' out")
         return self
 
 

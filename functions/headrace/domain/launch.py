@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from datetime import datetime
 
 from headrace.domain.model import Capacity
-from headrace.domain.plan import Placement, Role
+from headrace.domain.plan import Fabric, Placement, Role
 
 
 @dataclass(frozen=True)
@@ -32,10 +32,13 @@ class LaunchRequest:
     client_token: str
     deadline_at: datetime
     reservation: str | None = None
+    fabric: Fabric = "none"
+    """What the machines reach each other's disks by."""
     zones: tuple[str, ...] = ()
     """Where the run's other machines are, which is where these must be; any zone when it is empty."""
     last_zones: tuple[str, ...] = ()
     """Zones that an earlier attempt found short, which are tried after all others."""
     beside: Beside | None = None
     placement: Placement = "one zone"
-    """`cluster`: all of them in one cluster placement group where it has room, or else without it."""
+    """`cluster`: all of them in one cluster placement group where it has room, or else without it; `cluster only`: in
+    one or not at all."""

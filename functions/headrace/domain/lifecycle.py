@@ -33,6 +33,8 @@ _FIELD: dict[str, str] = {
 }
 Activity = Literal["staging", "training"]
 _FINISHED: dict[Activity, NodeState] = {"staging": "staged", "training": "done"}
+FINISHING: dict[Activity, str] = {"staging": "Dataset Staged", "training": "Job Done"}
+"""The event by which a node has done its part."""
 
 
 class Outcome(NamedTuple):

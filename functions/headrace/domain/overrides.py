@@ -29,7 +29,7 @@ class Overrides(Model):
     def applied(self, market: Market) -> Market:
         """Return the market with these figures in place of the packaged ones."""
         types = tuple(self._with_nic(one) for one in market.catalog.types)
-        return Market(market.catalog.model_copy(update={"types": types}), self._prices(market.prices))
+        return Market(market.catalog.model_copy(update={"types": types}), self.priced(market.prices))
 
     def _with_nic(self, machine: MachineType) -> MachineType:
         gbps = self.nic_gbps.get(machine.name)
@@ -37,7 +37,8 @@ class Overrides(Model):
             return machine
         return machine.model_copy(update={"nic_bytes_per_s": round(gbps * GBPS), "nic_basis": "given"})
 
-    def _prices(self, prices: PriceList) -> PriceList:
+    def priced(self, prices: PriceList) -> PriceList:
+        """Return the price list with these figures in place of the packaged ones."""
         own = self.usd_per_hour.get(prices.region, {})
         return prices.model_copy(
             update={

@@ -8,7 +8,8 @@ from headrace.domain.model import Amount, Bytes, Capacity, Contract, Seconds, Us
 
 StorageKind = Literal["fleet", "local", "direct"]
 Role = Literal["storage", "compute"]
-Placement = Literal["cluster", "one zone"]
+Placement = Literal["cluster", "cluster only", "one zone"]
+Fabric = Literal["tcp", "roce", "none"]
 
 
 class FleetPlan(Contract):
@@ -21,7 +22,8 @@ class FleetPlan(Contract):
     arch: Literal["x86_64", "arm64"]
     market: Capacity = "on-demand"
     placement: Placement = "one zone"
-    """`cluster`: a cluster placement group if it has room, where machines that train together meet over the network."""
+    """`cluster`: a cluster placement group, where machines that train together meet over the network, if it has room;
+    `cluster only`: nowhere else."""
     usd_per_hour_each: Usd
     nic_bytes_per_s: Bytes
     disk_count: int
@@ -87,7 +89,7 @@ class OptionPlan(Contract):
     storage: StorageKind
     fleets: tuple[FleetPlan, ...]
     volumes: tuple[VolumePlan, ...]
-    fabric: Literal["tcp", "roce", "none"]
+    fabric: Fabric
     queues_per_connection: int
     phases: tuple[PhasePlan, ...]
     usd_per_hour: Usd

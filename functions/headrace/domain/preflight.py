@@ -27,6 +27,8 @@ class Findings:
     """By the code of the quota."""
     faults: tuple[str, ...] = ()
     """Whatever else would make a launch fail, each with what to change."""
+    warnings: tuple[str, ...] = ()
+    """What could not be found out and only the machines themselves will show."""
 
 
 def vcpus_needed(fleets: Iterable[FleetPlan], catalog: Catalog) -> dict[Quota, int]:

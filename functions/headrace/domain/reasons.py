@@ -13,6 +13,7 @@ from headrace.domain.fleets import StorageOffer
 from headrace.domain.layout import queues_per_connection
 from headrace.domain.limits import binding_limit
 from headrace.domain.phases import spans
+from headrace.domain.plan import Placement
 
 SENSITIVITY = (0.60, 0.80)
 """Other shares of line rate for which a plan says how many storage nodes it would take."""
@@ -109,24 +110,28 @@ def _placement_reasons(candidate: Candidate) -> tuple[str, ...]:
     found = []
     if candidate.kind == "fleet":
         found.append("both fleets belong in one zone: between zones each gigabyte costs 0.01 USD each way, and latency")
-    if meet_in_cluster(candidate):
-        found.append(
-            "machines that train are asked for in one cluster placement group, or outside it if it has no room"
-        )
+    where = placement(candidate)
+    if where == "cluster":
+        found.append("machines that train are asked for in one cluster placement group, and outside it if it is full")
+    elif where == "cluster only":
+        found.append("machines that train come in one cluster placement group, as the job asks, or not at all")
     elif candidate.compute.machine.accelerators and candidate.compute.count > 1:
         found.append("machines in a reservation stand where it is: no cluster placement group is asked for")
     return tuple(found)
 
 
-def meet_in_cluster(candidate: Candidate) -> bool:
-    """Tell whether the machines that train are asked for in a cluster placement group.
+def placement(candidate: Candidate) -> Placement:
+    """Return whether the machines that train are asked for in a cluster placement group.
 
     A launch into a reservation names none: it must name the reservation's own, or is refused (EC2 user guide,
     "Capacity Reservations in cluster placement groups"), and a capacity block is collocated as it is.
     """
-    compute = candidate.compute
-    is_reserved = candidate.job.compute.reservation or compute.market == "capacity-block"
-    return bool(compute.machine.accelerators) and compute.count > 1 and not is_reserved
+    compute, asked = candidate.compute, candidate.job.compute
+    if compute.count == 1 or asked.reservation:
+        return "one zone"
+    if asked.placement == "cluster":
+        return "cluster only"
+    return "cluster" if compute.machine.accelerators else "one zone"
 
 
 def _scratch_reasons(candidate: Candidate) -> tuple[str, ...]:

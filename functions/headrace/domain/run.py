@@ -75,6 +75,14 @@ class RunRow(Contract):
     """Whether the warning has reached the bus and, while training, the compute nodes."""
     decommission_arn: str | None = None
     """The decommission that was started last by the status rule or the sweep."""
+    is_large: bool = False
+    """Whether it has so many machines that not every event may look at all of them."""
+    looked_at: str | None = None
+    """When all machines of a large run were last looked at for what they have come to."""
+    money_counted_at: str | None = None
+    """When the machines of a large run with a budget were last counted for their leases."""
+    money_lasts_until: str | None = None
+    """Until when they may stay by that count."""
     remarks: tuple[str, ...] = ()
     """What came otherwise than planned and did not end the run."""
     swept_at: str | None = None

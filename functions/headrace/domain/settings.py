@@ -23,6 +23,8 @@ class Settings:
     """True where nodes are processes on one machine, which share a file system and format no disks."""
     policy: Policy = ALLOW_ALL
     """What the team that runs this allows."""
+    rules_prefix: str | None = None
+    """Below which in the run bucket the team's policy and prices are; None where they come with these settings."""
     owner_process: str | None = None
     """`pid:start-time-ticks` of the process that drives the runs, where it is one that can die."""
     sweep_grace_seconds: int = 120
@@ -31,6 +33,8 @@ class Settings:
     """How old a machine is at least before the sweep suspects it."""
     idle_lease_seconds: int = 1200
     """How long a machine without work stays when the control plane renews its lease no more."""
+    large_above_nodes: int = 20
+    """Runs with a larger fleet than this have events that do not look at all of its nodes."""
     node_folder_prefix: str = ""
     """What precedes a node's id in the name of its folder in the run bucket.
 

@@ -10,11 +10,12 @@ from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.spending import LEASE_SLACK_SECONDS, lease_ends_at
 from headrace.handlers._files import node_file, write_model
 from headrace.handlers._limits import run_limits
-from headrace.handlers._rows import change_node, read_nodes
+from headrace.handlers._rows import change_node, change_run, read_nodes
 from headrace.ports import Cloud
 
 RENEWALS_PER_LEASE = 4
 """A machine may miss three renewals in a row before its lease runs out."""
+COUNTED_ANEW = timedelta(seconds=60)
 
 
 def renew_lease(cloud: Cloud, run: RunRow, node: NodeRow) -> None:
@@ -28,8 +29,20 @@ def renew_lease(cloud: Cloud, run: RunRow, node: NodeRow) -> None:
         if (node.lease_renewed_at or "") < run.tombstone_at:
             _write(cloud, run, node, from_text(run.tombstone_at) + timedelta(seconds=LEASE_SLACK_SECONDS), now)
     elif _is_old(cloud, node, now):
-        limits = run_limits(cloud, run, read_nodes(cloud, run.run_id) if run.budget_usd is not None else ())
-        _write(cloud, run, node, lease_ends_at(run, limits, now), now)
+        _write(cloud, run, node, _lease_ends_at(cloud, run, now), now)
+
+
+def _lease_ends_at(cloud: Cloud, run: RunRow, now: datetime) -> datetime:
+    """Return until when the machine may stay: a large run with a budget counts its machines once a minute or so."""
+    if run.budget_usd is None:
+        return lease_ends_at(run, run_limits(cloud, run, ()), now)
+    if run.is_large and run.money_counted_at and now - from_text(run.money_counted_at) < COUNTED_ANEW:
+        return from_text(str(run.money_lasts_until))
+    ends_at = lease_ends_at(run, run_limits(cloud, run, read_nodes(cloud, run.run_id)), now)
+    if run.is_large:
+        counted = {"money_counted_at": to_text(now), "money_lasts_until": to_text(ends_at)}
+        change_run(cloud, run.run_id, counted, {"money_counted_at": run.money_counted_at})
+    return ends_at
 
 
 def _is_old(cloud: Cloud, node: NodeRow, now: datetime) -> bool:

@@ -30,6 +30,7 @@ def launch_request(
         client_token=f"{row.run_id}-{fleet.role}-{attempt}",
         deadline_at=from_text(row.deadline_at),
         reservation=fleet.reservation,
+        fabric=plan.chosen.fabric,
         zones=zones,
         last_zones=last_zones,
         beside=_beside(plan, fleet.role),

@@ -7,6 +7,7 @@ from typing import NamedTuple
 from headrace.domain.instants import to_text
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._rows import read_nodes
+from headrace.handlers._rules import price_list_of
 from headrace.ports import Cloud, Node
 
 
@@ -26,7 +27,7 @@ def tally(cloud: Cloud, row: RunRow, region: str | None) -> Tally:
     listed = {node.node_id: node for node in cloud.fleets.list_nodes(row.run_id)}
     known = tuple(_corrected(node, listed.get(node.node_id)) for node in read_nodes(cloud, row.run_id))
     unknown = [node for node_id, node in listed.items() if node_id not in {one.node_id for one in known}]
-    prices = cloud.prices.price_list(region).on_demand if region and unknown else {}
+    prices = price_list_of(cloud, row, region).on_demand if region and unknown else {}
     return Tally(known, tuple(_stranger(node, prices.get(node.instance_type, 0.0)) for node in unknown))
 
 

@@ -1,33 +1,66 @@
-"""Completing, failing or keeping alive the task that waits for the nodes of a run."""
+"""Completing, failing or keeping alive the task that waits for the nodes of a run.
+
+An event of a small fleet looks at all of its nodes. In a large one, where that would be a thousand rows for each of
+dozens of events a second, an event that fails a node speaks for itself, one that finishes a node is marked, and of all
+others one in a few seconds looks at all, whose verdict makes up for whatever the rest has missed.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from datetime import timedelta
 
-from headrace.domain.instants import to_text
-from headrace.domain.lifecycle import Activity, Outcome, outcome, standing
+from headrace.domain.instants import from_text, to_text
+from headrace.domain.lifecycle import FINISHING, TELEMETRY, Activity, Outcome, outcome, standing
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._limits import hold_to_limits
-from headrace.handlers._rows import change_run, read_nodes
+from headrace.handlers._marks import is_last_to_finish
+from headrace.handlers._rows import change_run, read_node, read_nodes
 from headrace.ports import Cloud
 
-
-def answer_waiting_task(cloud: Cloud, run: RunRow) -> None:
-    """Tell the task that waits in the run's present phase, if one does, what its nodes have come to."""
-    if run.phases and run.phases[-1].name == "staging" and run.staging_token:
-        _answer(cloud, run, "staging", run.staging_token)
-    if run.phases and run.phases[-1].name == "training" and run.training_token:
-        _answer(cloud, run, "training", run.training_token)
+LOOKS_PER_HEARTBEAT = 3
+"""How often all nodes of a large fleet are looked at in the time between two heartbeats of one of them."""
 
 
-def tell_of_failure(cloud: Cloud, run: RunRow) -> None:
-    """Fail the task that waits in the run's present phase if a node that it needs has failed, and nothing else."""
-    activity: Activity
-    for activity, token in (("staging", run.staging_token), ("training", run.training_token)):
-        if token and run.phases and run.phases[-1].name == activity:
-            result = _outcome(cloud, run, read_nodes(cloud, run.run_id), activity)
-            if result.verdict == "failed":
-                cloud.executions.fail(token, result.error, result.cause)
+def answer_waiting_task(cloud: Cloud, run: RunRow, node_id: str, detail_type: str) -> None:
+    """Tell the task that waits in the run's present phase, if one does, what its nodes have come to by this event."""
+    for activity, token in _waiting(run):
+        if not run.is_large or _must_look(cloud, run, activity, node_id, detail_type):
+            _answer(cloud, run, activity, token)
+
+
+def tell_of_failure(cloud: Cloud, run: RunRow, node: NodeRow) -> None:
+    """Fail the task that waits in the run's present phase if it needs this node, which has failed."""
+    for activity, token in _waiting(run):
+        result = _outcome(cloud, run, (node,), activity)
+        if result.verdict == "failed":
+            cloud.executions.fail(token, result.error, result.cause)
+
+
+def _waiting(run: RunRow) -> Iterator[tuple[Activity, str]]:
+    phase = run.phases[-1].name if run.phases else ""
+    if phase == "staging" and run.staging_token:
+        yield "staging", run.staging_token
+    if phase == "training" and run.training_token:
+        yield "training", run.training_token
+
+
+def _must_look(cloud: Cloud, run: RunRow, activity: Activity, node_id: str, detail_type: str) -> bool:
+    """Do what the event needs by itself; tell whether all nodes are to be looked at besides."""
+    node = None if detail_type in TELEMETRY else read_node(cloud, run.run_id, node_id)
+    if node is not None and node.state == "failed":
+        tell_of_failure(cloud, run, node)
+    if node is not None and detail_type == FINISHING[activity] and is_last_to_finish(cloud, node, activity):
+        return True
+    return _is_look_due(cloud, run)
+
+
+def _is_look_due(cloud: Cloud, run: RunRow) -> bool:
+    """Tell whether the last look is long enough ago, and nobody else takes the next."""
+    now, period = cloud.clock.now(), timedelta(seconds=cloud.settings.heartbeat_seconds / LOOKS_PER_HEARTBEAT)
+    if run.looked_at and now - from_text(run.looked_at) < period:
+        return False
+    return change_run(cloud, run.run_id, {"looked_at": to_text(now)}, {"looked_at": run.looked_at})
 
 
 def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:

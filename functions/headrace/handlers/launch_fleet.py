@@ -25,6 +25,7 @@ from headrace.handlers._files import node_file, read_plan, write_model
 from headrace.handlers._launches import note_adopted, note_asked
 from headrace.handlers._requests import first_requests, launch_request
 from headrace.handlers._rows import change_node, change_run, enter_phase, read_nodes, read_standing_run
+from headrace.handlers._rules import price_list_of
 from headrace.ports import Cloud, LaunchResult, Node
 
 HMAC_KEY_BYTES = 32
@@ -112,7 +113,7 @@ def _require_ending(cloud: Cloud, nodes: Sequence[Node], *, is_first: bool) -> N
 
 def _adopt(cloud: Cloud, row: RunRow, plan: Plan, attempt: int, placed: Iterable[tuple[int, Node]]) -> None:
     """Give every new machine its place and its signing key; a machine adopted before keeps both."""
-    prices = cloud.prices.price_list(plan.region).on_demand
+    prices = price_list_of(cloud, row, plan.region).on_demand
     for index, node in placed:
         planned = _planned_price(plan, node)
         adopted = _node_row(row, node, attempt, index, prices.get(node.instance_type, planned))

@@ -33,7 +33,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     _verify(cloud, run, node, detail_type, request["detail"])
     if not _record(cloud, node, detail_type, detail):
         return {"applied": False}
-    answer_waiting_task(cloud, run)
+    answer_waiting_task(cloud, run, node.node_id, detail_type)
     _mark_applied(cloud, detail_type, detail)
     if detail_type != "Node Leaving":
         renew_lease(cloud, run, node)

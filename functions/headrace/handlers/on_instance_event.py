@@ -6,9 +6,11 @@ no more heartbeats. A warning is watched for by the machine's own agent as well,
 
 from __future__ import annotations
 
+from datetime import timedelta
 from typing import Any
 
 from headrace.domain.instance_events import NOTICE_SECONDS, InstanceEvent, read_instance_event
+from headrace.domain.instants import from_text, to_text
 from headrace.domain.nodeconfig import Notice
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._entry import entry
@@ -57,15 +59,31 @@ def _lose(cloud: Cloud, run: RunRow, row: NodeRow, node: Node) -> bool:
         if row.released_at or row.state in OVER:
             return False
         if row.state == "failed" or change_node(cloud, row, changes, {"state": row.state, "released_at": None}):
-            tell_of_failure(cloud, run)
+            tell_of_failure(cloud, run, row if row.state == "failed" else row.model_copy(update=changes))
             return True
         row = read_node(cloud, row.run_id, row.node_id) or row
     raise RuntimeError(f"node {row.node_id}: {ATTEMPTS} writers came between; the event is to be delivered again")
 
 
+def _is_first_to_warn(cloud: Cloud, run: RunRow, event: InstanceEvent) -> bool:
+    """Tell whether no other machine's warning was passed on just now: a whole fleet may be taken back at once.
+
+    It is noted apart from the run's row, which functions of an older version may read.
+    """
+    now = cloud.clock.now()
+    claim = {"at": to_text(now), "by": event.event_id}
+    if cloud.runs.insert(run.run_id, "warning", "loss", claim):
+        return True
+    last = cloud.runs.read(run.run_id, "warning", "loss") or claim
+    is_recent = now - from_text(last["at"]) < timedelta(seconds=NOTICE_SECONDS / 2)
+    if is_recent and last["by"] != event.event_id:
+        return False
+    return cloud.runs.update(run.run_id, "warning", "loss", claim, last)
+
+
 def _warn(cloud: Cloud, run: RunRow, event: InstanceEvent) -> bool:
     """Have every job of a run that trains save a checkpoint: what one machine holds, the others cannot do without."""
-    if run.phases[-1].name != "training" or not run.training_token:
+    if run.phases[-1].name != "training" or not run.training_token or not _is_first_to_warn(cloud, run, event):
         return False
     item = {"warning": event.warning, "is_applied": False}
     if not cloud.runs.insert(run.run_id, "event", event.event_id, item):

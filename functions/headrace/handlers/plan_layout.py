@@ -5,7 +5,6 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Any
 
-from headrace.domain.catalog import Market
 from headrace.domain.dataset import DatasetSummary
 from headrace.domain.errors import AccessDenied, CloudUnavailable, DestinationDenied, InfeasibleJob, ObjectMissing
 from headrace.domain.instants import to_text
@@ -21,6 +20,7 @@ from headrace.handlers._files import objects_at, read_job, read_model, results_a
 from headrace.handlers._leftovers import probe_place
 from headrace.handlers._requests import first_requests
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
+from headrace.handlers._rules import keep_prices, read_rules
 from headrace.handlers.admit_run import OVERHEAD_HOURS
 from headrace.ports import Cloud
 
@@ -31,16 +31,18 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     """Write the plan beside the run; return the kind of storage, and from when on its machines are launched.
 
     Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses,
-    QuotaExceeded when the account allows too few machines.
+    QuotaExceeded when the account allows too few machines, BadSettings when the team's own files are not valid.
     """
     row = read_standing_run(cloud, request["run_id"])
     enter_phase(cloud, row.run_id, "planning")
     job = read_job(cloud, row)
     _require_writable(cloud, row, job)
     summary = read_model(cloud, row, "dataset/summary.json", DatasetSummary)
-    policy = cloud.settings.policy
-    chosen = plan_under(policy, job, summary, lambda region: _market(cloud, region))
-    _require_approval(policy, job, chosen)
+    rules = read_rules(cloud)
+    chosen = plan_under(rules.policy, job, summary, lambda region: rules.market(cloud, region))
+    _require_approval(rules.policy, job, chosen)
+    keep_prices(cloud, row, rules)
+    _note_size(cloud, row, chosen)
     scheduled = _schedule(cloud, chosen)
     write_model(cloud, row, "plan.json", _with_reason(chosen, scheduled))
     _require_possible(cloud, row, chosen)
@@ -49,6 +51,11 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
 
 
 handler = entry(step)
+
+
+def _note_size(cloud: Cloud, row: RunRow, chosen: Plan) -> None:
+    if any(fleet.count > cloud.settings.large_above_nodes for fleet in chosen.chosen.fleets):
+        change_run(cloud, row.run_id, {"is_large": True})
 
 
 def _schedule(cloud: Cloud, chosen: Plan) -> Schedule | None:
@@ -76,10 +83,6 @@ def _wait(cloud: Cloud, row: RunRow, job: JobSpec, scheduled: Schedule) -> dict[
     if scheduled.launch_at > cloud.clock.now():
         enter_phase(cloud, row.run_id, "waiting")
     return {"launch_at": launch_at, "compute_at": to_text(scheduled.compute_at)}
-
-
-def _market(cloud: Cloud, region: str) -> Market:
-    return Market(cloud.prices.catalog(region), cloud.prices.price_list(region))
 
 
 def _require_approval(policy: Policy, job: JobSpec, chosen: Plan) -> None:
@@ -115,3 +118,6 @@ def _require_possible(cloud: Cloud, row: RunRow, chosen: Plan) -> None:
     findings = cloud.checks.look(first_requests(row, chosen), tuple(quota.code for quota in needed))
     if error := refusal(needed, findings):
         raise error
+    if findings.warnings:
+        assumptions = (*chosen.assumptions, *findings.warnings)
+        write_model(cloud, row, "plan.json", chosen.model_copy(update={"assumptions": assumptions}))

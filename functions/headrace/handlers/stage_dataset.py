@@ -14,6 +14,7 @@ from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, read_plan, write_model
+from headrace.handlers._marks import begin_marks
 from headrace.handlers._rows import change_node, change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud
 
@@ -34,6 +35,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         return config.model_copy(update={"stage": shares[node.node_id], "buckets": buckets})
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
+    if row.is_large:
+        begin_marks(cloud, run_id, "staging", nodes)
     for node in nodes:
         share = shares[node.node_id]
         empty = {"files": 0, "bytes": 0, "total_files": share.files, "total_bytes": share.bytes, "rate_bytes_per_s": 0}

@@ -14,6 +14,7 @@ from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
 from headrace.handlers._files import read_job, read_model, read_plan, results_address, split_address
+from headrace.handlers._marks import begin_marks
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.handlers.stage_dataset import index_name
 from headrace.ports import Cloud
@@ -39,6 +40,8 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         return config.model_copy(update={"train": train, "buckets": job.accesses})
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
+    if row.is_large:
+        begin_marks(cloud, run_id, "training", nodes)
     return {"command_id": send_document(cloud, row, "train-job", "compute")}
 
 

@@ -145,7 +145,7 @@ class LocalFleets:
             life="pending",
             launched_at=self._clock.now(),
             shared_folder=None if folder is None else str(folder),
-            placement=request.placement,
+            placement="one zone" if request.placement == "one zone" else "cluster",
         )
 
     def _start(self, launch: Launch) -> Launch:

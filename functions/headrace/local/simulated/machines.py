@@ -115,7 +115,7 @@ class SimulatedFleets:
             address=f"10.0.{number // 250}.{number % 250 + 1}",
             life="pending",
             launched_at=self._clock.now(),
-            placement=request.placement,
+            placement="one zone" if request.placement == "one zone" else "cluster",
         )
         machine = Machine(node, request, number)
         self.machines[node.node_id] = machine

@@ -12,7 +12,6 @@ from typing import Any
 
 from pydantic_core import to_json
 
-from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.instance_events import INTERRUPTION, STATE
 from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
@@ -39,6 +38,7 @@ from headrace.local.simulated.machine_faults import MachineFaults
 from headrace.local.simulated.machines import Machine, SimulatedFleets
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.simulated.port_faults import generic_effects
+from headrace.local.simulated.prices import SimulatedPrices
 from headrace.local.simulated.watcher import Watcher
 from headrace.local.simulated.work import USUAL_PACE, Pace
 from headrace.local.simulated.worlds import machine_world, plane_world
@@ -57,29 +57,6 @@ SETTINGS = Settings(
     launch_attempts=3,
     process_nodes=False,
 )
-
-
-class SimulatedPrices:
-    """The Prices port from data given at the start."""
-
-    def __init__(self, catalog: Catalog, price_list: PriceList) -> None:
-        self._catalog = catalog
-        self._price_list = price_list
-        self._by_region: dict[str, tuple[Catalog, PriceList]] = {}
-
-    def catalog(self, region: str) -> Catalog:
-        """Return the catalog, whatever the region."""
-        return self._of(region)[0]
-
-    def price_list(self, region: str) -> PriceList:
-        """Return the price list, whatever the region."""
-        return self._of(region)[1]
-
-    def _of(self, region: str) -> tuple[Catalog, PriceList]:
-        if region not in self._by_region:
-            here = {"region": region}
-            self._by_region[region] = (self._catalog.model_copy(update=here), self._price_list.model_copy(update=here))
-        return self._by_region[region]
 
 
 class SeededEntropy:
@@ -128,8 +105,7 @@ class SimulatedSite:
         self.events: list[tuple[str, str]] = []
         """Node id and detail-type of every event that agents sent, in order."""
         self.exit_code = 0
-        self.plan = plan or FaultPlan()
-        self.watcher = watcher or Watcher()
+        self.plan, self.watcher = plan or FaultPlan(), watcher or Watcher()
         self._settings = settings
         self._runs = runs or MemoryRuns()
         self._has_rule = has_rule
