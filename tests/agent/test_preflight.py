@@ -83,7 +83,7 @@ def test_the_report_names_every_ability_and_what_is_missing_for_it(tmp_path: Pat
     found = report(tmp_path, tmp_path)
     assert {one["name"] for one in found["abilities"]} >= {"serve over NVMe/TCP", "read over NVMe/RoCE"}
     assert all(one["can"] == (not one["missing"]) for one in found["abilities"])
-    assert found["authentication"] == "unknown: nvmet is not loaded"
+    assert found["keys_demanded"] == "unknown: nvmet is not loaded"
 
 
 def test_a_process_node_seals_and_releases_nothing_of_the_machine(tmp_path: Path) -> None:

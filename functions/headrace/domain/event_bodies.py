@@ -27,6 +27,8 @@ class NodeConfigured(Contract):
     not_executed: Annotated[tuple[ShortText, ...], Field(max_length=40)] = ()
     fabric: ShortText | None = None
     """How the node reaches others or is reached, in words; absent where there is no fabric."""
+    demands_keys: bool | None = None
+    """Whether hosts must prove who they are to be admitted; absent where nothing is exported."""
 
 
 class DatasetProgress(Contract):

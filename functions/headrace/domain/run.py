@@ -105,4 +105,6 @@ class NodeRow(Contract):
     key_deleted_at: str | None = None
     results: dict[str, int] = {}
     """Files and bytes saved so far."""
+    demands_keys: bool | None = None
+    """Whether it admits nobody without a key (DH-HMAC-CHAP); None until it said so, or where it serves nobody."""
     not_executed: tuple[str, ...] = ()

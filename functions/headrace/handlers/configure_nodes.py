@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
+from headrace.domain.host_keys import keys_of
 from headrace.domain.instants import to_text
 from headrace.domain.lifecycle import standing
+from headrace.domain.nodeconfig import Identity, NodeConfig
+from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_plan
+from headrace.handlers._files import node_file, read_model, read_plan, write_model
 from headrace.handlers._rows import read_standing_run
 from headrace.ports import Cloud
 
@@ -20,10 +23,26 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     run_id, role = request["run_id"], request["role"]
     row = read_standing_run(cloud, run_id)
     fleets = read_fleets(cloud, row)
-    write_configs(cloud, row, read_plan(cloud, row), fleets, standing(fleets.nodes, role))
+    storage, known = standing(fleets.nodes, "storage"), dict[str, str]()
+
+    def with_keys(node: NodeRow, config: NodeConfig) -> NodeConfig:
+        if config.imports or config.copies:
+            keys = keys_of(config, storage, lambda one: _own_key(cloud, row, one, known))
+            write_model(cloud, row, node_file(cloud, node.node_id, "fabric.json"), keys)
+        return config
+
+    write_configs(cloud, row, read_plan(cloud, row), fleets, standing(fleets.nodes, role), with_keys)
     command_id = send_document(cloud, row, DOCUMENTS[role], role)
     cloud.runs.insert(run_id, "command", command_id, {"sent_at": to_text(cloud.clock.now())})
     return {"command_id": command_id}
 
 
 handler = entry(step)
+
+
+def _own_key(cloud: Cloud, row: RunRow, node: NodeRow, known: dict[str, str]) -> str:
+    """Return a storage node's own key, read once."""
+    if node.node_id not in known:
+        identity = read_model(cloud, row, node_file(cloud, node.node_id, "identity.json"), Identity)
+        known[node.node_id] = identity.hmac_key
+    return known[node.node_id]
