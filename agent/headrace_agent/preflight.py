@@ -61,9 +61,17 @@ def missing(
     modules, programs = needs(config, has_rdma_device)
     found = has_program or is_installed
     return [
+        *_no_device(config, has_rdma_device),
         *(f"the kernel {os.uname().release} has no module {one}" for one in modules if not has_module(one)),
         *(f"the program {one} is not installed" for one in programs if not found(one)),
     ]
+
+
+def _no_device(config: NodeConfig, has_rdma_device: bool) -> list[str]:
+    """Return why RoCE cannot be had, where the machine has no device for it and nobody asked for it in software."""
+    if config.fabric != "roce" or config.soft_roce or has_rdma_device:
+        return []
+    return ["it has no RDMA device with reliable connections as the run's other machines have (fabric: auto)"]
 
 
 def is_installed(program: str) -> bool:

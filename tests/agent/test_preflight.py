@@ -56,6 +56,12 @@ def test_an_rdma_device_spares_soft_roce() -> None:
     assert lacks(compute(fabric="roce"), "rdma_rxe", "rdma", has_rdma_device=True) == []
 
 
+def test_roce_in_software_is_never_taken_unasked() -> None:
+    unasked = compute(fabric="roce", soft_roce=False)
+    assert "has no RDMA device with reliable connections" in lacks(unasked)[0]
+    assert lacks(unasked, has_rdma_device=True) == lacks(compute(soft_roce=False)) == []
+
+
 def test_a_node_that_cannot_do_the_fabric_is_named_with_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:

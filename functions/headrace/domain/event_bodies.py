@@ -18,6 +18,8 @@ class NodeReady(Contract):
 
     agent_version: ShortText
     boot_id: ShortText
+    rdma_device: ShortText | None = None
+    """The device by which it could do RoCE in hardware; absent where it has none."""
 
 
 class NodeConfigured(Contract):

@@ -74,6 +74,8 @@ def _told(node: NodeRow, detail_type: str, body: dict[str, Any]) -> dict[str, An
     if detail_type == "Telemetry Sampled":
         troubles = list(body.get("troubles", ()))
         return {"activity": body["activity"]} | ({} if troubles == list(node.troubles) else {"troubles": troubles})
+    if detail_type == "Node Ready":
+        return {"rdma_device": body["rdma_device"]} if body.get("rdma_device") else {}
     if detail_type == "Node Configured":
         demands = {} if body.get("demands_keys") is None else {"demands_keys": body["demands_keys"]}
         return {"not_executed": list(body.get("not_executed", ()))} | demands

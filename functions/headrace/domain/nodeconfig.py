@@ -177,6 +177,8 @@ class NodeConfig(Contract):
     address: str
     """Where other nodes reach this one; its network device is the one that serves the fabric."""
     fabric: Literal["tcp", "roce", "none"]
+    soft_roce: bool = False
+    """Whether RoCE in software will do, which is so only where the job asks for RoCE."""
     heartbeat_seconds: Seconds
     volumes: tuple[VolumeConfig, ...] = ()
     slices: tuple[SliceConfig, ...] = ()
