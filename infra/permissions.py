@@ -76,15 +76,7 @@ def _for_events(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Ta
     gone = [may.delete_rows(), see_machines, may.terminate_machines()]
     return {
         "OnAgentEvent": [*files, tell, *may.send_documents(), may.answer_tasks(), speak, lost],
-        "OnInstanceEvent": [
-            *rows,
-            see_machines,
-            *may.send_documents(),
-            *_warn_jobs(may),
-            may.fail_tasks(),
-            speak,
-            lost,
-        ],
+        "OnInstanceEvent": [*rows, *warn, may.fail_tasks(), speak, lost],
         "OnExecutionStatus": [*rows, *end, lost],
         "OnSweep": [*files, *clean, *gone, *watch, *end, lost, *may.reach_elsewhere()],
         "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],

@@ -2,7 +2,7 @@
 
 Names that a kernel gives only when things are there stand as `namespace(UUID)` (the block device of a namespace that
 was connected to), `queues(UUID)` (those that its requests go through) and `controllers(NQN)` (connections); they are
-resolved when the action is done.
+resolved when the action is done. So is `key(NAME)`, a secret, in what is written or given to a command.
 """
 
 from __future__ import annotations
@@ -58,7 +58,7 @@ class Run:
     """A command; `tries` repeats one that needs something to appear, `may_fail` lets the next action go on.
 
     One that has not ended after `seconds` is killed, and counts as failed even if the kernel does not let go of it.
-    When it has failed and `spare` holds, it was one of several ways, and is done without.
+    When it has failed and `spare` holds, it was one of several ways, and is done without. `given` is its input.
     """
 
     argv: tuple[str, ...]
@@ -67,9 +67,15 @@ class Run:
     may_fail: bool = False
     seconds: int = 300
     spare: Unless | None = None
+    given: str = ""
 
     def __str__(self) -> str:
-        return shlex.join(self.argv) + _remark(self.unless, self.spare)
+        return self.command() + _remark(self.unless, self.spare)
+
+    def command(self) -> str:
+        """Return it as a shell would take it."""
+        given = f"echo -n {shlex.quote(self.given)} | " if self.given else ""
+        return given + shlex.join(self.argv)
 
 
 @dataclass(frozen=True)
@@ -144,9 +150,7 @@ class Together:
     unless: None = None
 
     def __str__(self) -> str:
-        return "\n".join(
-            [*(f"{shlex.join(one.argv)} &{_remark(one.unless, one.spare)}" for one in self.commands), "wait"]
-        )
+        return "\n".join([*(f"{one.command()} &{_remark(one.unless, one.spare)}" for one in self.commands), "wait"])
 
 
 Action = Run | Write | Link | Mark | Await | Together

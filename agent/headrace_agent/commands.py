@@ -115,7 +115,9 @@ def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespa
         return _say("\n".join(str(action) for action in actions_for(node, config)))
     done = configure(node, config, _say)
     write_atomically(node.configured, text)
-    leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed, done.fabric))
+    leave_report(
+        node.folder / "spool", configured_body(done.actions, done.not_executed, done.fabric, done.demands_keys)
+    )
     return _say(done.in_words)
 
 

@@ -130,6 +130,7 @@ class NodeConfig:
     host_nqn: str
     address: str
     fabric: str
+    soft_roce: bool
     heartbeat_seconds: float
     volumes: tuple[Volume, ...]
     slices: tuple[SliceRequest, ...]
@@ -160,6 +161,7 @@ def parse_config(text: str | bytes) -> NodeConfig:
         host_nqn=fields.text("host_nqn"),
         address=fields.text("address"),
         fabric=fields.text("fabric"),
+        soft_roce=fields.flag("soft_roce"),
         heartbeat_seconds=fields.number("heartbeat_seconds"),
         volumes=tuple(_volume(one) for one in fields.sections("volumes")),
         slices=tuple(_slice(one) for one in fields.sections("slices")),

@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from headrace_agent.actions import Action, one_by_one
 from headrace_agent.config import NodeConfig
 from headrace_agent.connect_commands import TRANSPORTS
+from headrace_agent.export_commands import demands_keys
+from headrace_agent.fabric_keys import NO_KEYS, FabricKeys, read_keys
 from headrace_agent.fields import ConfigError
 from headrace_agent.health import lost_connections
 from headrace_agent.kernel_names import SYSTEM
 from headrace_agent.leftovers import leftovers
-from headrace_agent.machine import Machine, imagined_machine, rdma_device, this_machine
+from headrace_agent.machine import Machine, can_show_keys, imagined_machine, rdma_device, this_machine
 from headrace_agent.names import plain_name
 from headrace_agent.node import Node
 from headrace_agent.node_commands import compute_actions, storage_actions
 from headrace_agent.preflight import missing
 from headrace_agent.release_commands import release_actions
-from headrace_agent.runner import execute, record
+from headrace_agent.runner import Doing, execute, record
 from headrace_agent.seal_commands import seal_actions
 
 
@@ -31,6 +34,8 @@ class Configured:
     in_words: str
     fabric: str | None = None
     """How the node reaches others or is reached, in words."""
+    demands_keys: bool | None = None
+    """Whether hosts must prove who they are; None where nothing is exported."""
 
 
 def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:
@@ -40,13 +45,8 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
     """
     check_owner(node, config)
     if not node.process_node:
-        _check_described(config)
-        check_abilities(node, config)
+        return _configure_machine(node, config, say)
     actions = actions_for(node, config)
-    if not node.process_node:
-        done = execute(actions, say)
-        words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
-        return Configured(len(actions), (), words, _fabric_now(config))
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     for volume in own:
         (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
@@ -56,9 +56,21 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
     return Configured(len(actions), tuple(map(str, actions)), words)
 
 
-def actions_for(node: Node, config: NodeConfig) -> list[Action]:
+def _configure_machine(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:
+    _check_described(config)
+    check_abilities(node, config)
+    keys = read_keys(node, config)
+    _check_keys(node, keys)
+    actions = actions_for(node, config, keys)
+    done = execute(actions, say, Doing(keys=keys.by_name))
+    words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
+    demands = demands_keys() if config.exports else None
+    return Configured(len(actions), (), words, _fabric_now(config), demands)
+
+
+def actions_for(node: Node, config: NodeConfig, keys: FabricKeys = NO_KEYS) -> list[Action]:
     """Return all actions of this node's role, in order; raises ConfigError."""
-    machine = machine_for(node, config)
+    machine = machine_for(node, config, keys)
     if config.role == "storage":
         return storage_actions(config, machine, node.volumes)
     return compute_actions(config, machine, node.volumes, node.data)
@@ -76,14 +88,17 @@ def fabric_in_words(config: NodeConfig, device: str | None) -> str | None:
 def _fabric_now(config: NodeConfig) -> str | None:
     """Return the fabric in words, with the paths that are missing: what has another one is set up without them."""
     words = fabric_in_words(config, rdma_device(SYSTEM))
+    if words and config.exports:
+        words += f", hosts prove {'who they are by keys' if demands_keys() else 'nothing: this kernel takes no keys'}"
     lost = lost_connections(config) if config.role == "compute" else []
     return f"{words}; of {len(config.imports)} paths: {'; '.join(lost)}" if words and lost else words
 
 
-def machine_for(node: Node, config: NodeConfig) -> Machine:
+def machine_for(node: Node, config: NodeConfig, keys: FabricKeys = NO_KEYS) -> Machine:
     """Return this machine, or for a process node one that has the disks which the configuration takes for granted."""
     if not node.process_node:
-        return this_machine(config.address)
+        shown = keys.shown if keys.shown and can_show_keys() else frozenset()
+        return replace(this_machine(config.address), keyed=shown)
     return imagined_machine(len(config.slices) or max((one.members for one in config.volumes), default=0))
 
 
@@ -93,14 +108,15 @@ def seal(
     """Seal what a storage node has filled; on a process node this is recorded only. Raises ActionFailed."""
     if config.role != "storage":
         return
-    machine = machine_for(node, config)
+    keys = NO_KEYS if node.process_node else read_keys(node, config)
+    machine = machine_for(node, config, keys)
     actions = seal_actions(config, machine, node.volumes)
     if node.process_node:
         record(one_by_one(actions), node.folder, say)
         return
     if not machine.can_seal:
         say("this kernel has no module dm-flakey: only the readers' own settings keep the volumes from being written")
-    execute(actions, say, is_stopped)
+    execute(actions, say, Doing(is_stopped, keys.by_name))
 
 
 def release(node: Node, say: Callable[[str], object]) -> list[str]:
@@ -119,6 +135,15 @@ def check_abilities(node: Node, config: NodeConfig) -> None:
         raise ConfigError(
             f"node {node.node_id} cannot be a {config.role} node of the fabric {config.fabric!r}: {'; '.join(lacks)}. "
             "Use an image that has them, or ask for another fabric in the job"
+        )
+
+
+def _check_keys(node: Node, keys: FabricKeys) -> None:
+    if keys.demanded and not can_show_keys():
+        raise ConfigError(
+            f"node {node.node_id} cannot prove who it is: the kernel {os.uname().release} was built without "
+            f"NVME_HOST_AUTH, and the storage nodes at {', '.join(sorted(keys.demanded))} admit nobody without a key. "
+            "Use an image with such a kernel for this role, or one without NVME_TARGET_AUTH for storage"
         )
 
 

@@ -20,6 +20,15 @@ SPARE_CONNECT_SECONDS = 20
 CONNECT_SECONDS = 60
 """A connection refused for a wrong key can hang in the kernel for good over RDMA (measured)."""
 
+TO_THE_KERNEL: tuple[str, ...] = (
+    "dd",
+    "of=/dev/nvme-fabrics",
+    "bs=4096",
+    "count=1",
+    "iflag=fullblock",
+    "conv=notrunc",
+    "status=none",
+)
 DISCONNECT_SECONDS = 20
 """With a dead target the kernel waits about a minute (measured); it goes on by itself when nobody waits."""
 
@@ -46,7 +55,7 @@ def rdma_link(config: NodeConfig, machine: Machine) -> list[Action]:
     ]
 
 
-def connect_all(config: NodeConfig, imports: Sequence[Import]) -> list[Action]:
+def connect_all(config: NodeConfig, imports: Sequence[Import], machine: Machine) -> list[Action]:
     """Return what connects to all subsystems at once and says when what waits for a dead one fails.
 
     nvme-cli 2.3 has no option for the latter, and the kernel asks for it anew for each controller. Of several paths to
@@ -59,7 +68,7 @@ def connect_all(config: NodeConfig, imports: Sequence[Import]) -> list[Action]:
     return [
         Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
         Write("/sys/module/nvme_core/parameters/iopolicy", "round-robin", may_fail=True),
-        Together(tuple(_connect(config, one, transport, spare=one in spares) for one in imports)),
+        Together(tuple(_connect(config, one, transport, machine, spare=one in spares) for one in imports)),
         *(_fast_fail(nqn, seconds) for nqn, seconds in dict.fromkeys(_tuned(imports))),
     ]
 
@@ -70,13 +79,13 @@ def several_paths(imports: Sequence[Import]) -> list[Import]:
     return [one for one in imports if nqns.count(one.subsystem_nqn) > 1]
 
 
-def connect_copy(config: NodeConfig, one: Copy, tries: int) -> list[Action]:
+def connect_copy(config: NodeConfig, one: Copy, tries: int, machine: Machine) -> list[Action]:
     """Return what connects to the node whose slice is to be copied; it admits this one when its slice is sealed."""
     transport = transport_of(config)
     source = Import("", one.address, one.service_port, one.subsystem_nqn, (), 1, 5, 2, 30, 600, None)
     return [
         Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
-        _connect(config, source, transport, tries),
+        _connect(config, source, transport, machine, tries),
     ]
 
 
@@ -87,20 +96,54 @@ def disconnect(nqn: str) -> Action:
 
 
 def _connect(
-    config: NodeConfig, one: Import, transport: str, tries: int = CONNECT_TRIES, *, spare: bool = False
+    config: NodeConfig,
+    one: Import,
+    transport: str,
+    machine: Machine,
+    tries: int = CONNECT_TRIES,
+    *,
+    spare: bool = False,
 ) -> Run:
-    """Return the command for one connection; long options, since short ones changed their meaning."""
+    """Return the command for one connection; long options, since short ones changed their meaning.
+
+    With a key the kernel is asked directly, as nvme-cli does: on a command line every user of the machine would see it.
+    """
     nqn, target = subsystem_nqn(one.subsystem_nqn), address(one.address)
-    argv = (
-        *("nvme", "connect", f"--transport={transport}", f"--traddr={target}", f"--trsvcid={one.service_port}"),
-        *(f"--nqn={nqn}", f"--hostnqn={config.host_nqn}", f"--hostid={host_uuid(config.host_nqn)}"),
+    if one.address in machine.keyed:
+        argv, given = TO_THE_KERNEL, f"{_options(config, one, transport)},dhchap_secret=key({target})"
+    else:
+        argv, given = _nvme_connect(config, one, transport), ""
+    there = Unless("connected", f"{nqn}@{target}")
+    if spare:
+        enough = Unless("reachable", nqn)
+        return Run(argv, there, tries=tries, seconds=SPARE_CONNECT_SECONDS, spare=enough, given=given)
+    return Run(argv, there, tries=tries, seconds=CONNECT_SECONDS, given=given)
+
+
+def _nvme_connect(config: NodeConfig, one: Import, transport: str) -> tuple[str, ...]:
+    return (
+        *("nvme", "connect", f"--transport={transport}", f"--traddr={one.address}", f"--trsvcid={one.service_port}"),
+        *(f"--nqn={one.subsystem_nqn}", f"--hostnqn={config.host_nqn}", f"--hostid={host_uuid(config.host_nqn)}"),
         *(f"--nr-io-queues={one.queues}", f"--ctrl-loss-tmo={one.loss_seconds}"),
         *(f"--reconnect-delay={one.reconnect_seconds}", f"--keep-alive-tmo={one.keep_alive_seconds}"),
     )
-    there = Unless("connected", f"{nqn}@{target}")
-    if spare:
-        return Run(argv, there, tries=tries, seconds=SPARE_CONNECT_SECONDS, spare=Unless("reachable", nqn))
-    return Run(argv, there, tries=tries, seconds=CONNECT_SECONDS)
+
+
+def _options(config: NodeConfig, one: Import, transport: str) -> str:
+    """Return the same in the kernel's words (Linux drivers/nvme/host/fabrics.c, opt_tokens)."""
+    words = {
+        "transport": transport,
+        "traddr": one.address,
+        "trsvcid": one.service_port,
+        "nqn": one.subsystem_nqn,
+        "hostnqn": config.host_nqn,
+        "hostid": host_uuid(config.host_nqn),
+        "nr_io_queues": one.queues,
+        "ctrl_loss_tmo": one.loss_seconds,
+        "reconnect_delay": one.reconnect_seconds,
+        "keep_alive_tmo": one.keep_alive_seconds,
+    }
+    return ",".join(f"{name}={value}" for name, value in words.items())
 
 
 def _tuned(imports: Sequence[Import]) -> list[tuple[str, int]]:

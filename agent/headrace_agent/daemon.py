@@ -16,9 +16,11 @@ from headrace_agent import VERSION
 from headrace_agent.health_watch import HealthWatch
 from headrace_agent.identity import await_identity
 from headrace_agent.interruption import Interruption
+from headrace_agent.kernel_names import SYSTEM
 from headrace_agent.lease import Lease
 from headrace_agent.lease_reader import LeaseReader
 from headrace_agent.lock import FolderLock
+from headrace_agent.machine import rdma_device
 from headrace_agent.memory import limit_allocator
 from headrace_agent.node import Node
 from headrace_agent.outbox import Outbox
@@ -101,7 +103,9 @@ class Daemon:
         say = Reporter(identity, outbox, sender.wake)
         node = self._node
         self._worker = worker = Worker(node, Spool(node.folder / "spool"), say, RUNNERS)
-        say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id()})
+        device = None if node.process_node else rdma_device(SYSTEM)
+        found = {"rdma_device": device} if device else {}
+        say("Node Ready", {"agent_version": VERSION, "boot_id": boot_id(), **found})
         while not self._is_over(TICK_SECONDS):
             try:
                 self._tend(worker, say, outbox)

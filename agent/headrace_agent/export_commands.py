@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import uuid
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 
 from headrace_agent.actions import Action, Await, Link, Run, Unless, Write
 from headrace_agent.config import Export
@@ -79,6 +80,7 @@ def _subsystem(
     for host in hosts:
         admissions += [
             _make(f"{NVMET}/hosts/{host}"),
+            _demand_key(host),
             Link(f"{NVMET}/hosts/{host}", f"{folder}/allowed_hosts/{host}"),
         ]
     return [*fenced, *identity, *namespaces, *admissions, Link(folder, f"{PORT}/subsystems/{nqn}")]
@@ -125,6 +127,17 @@ def _namespace(subsystem: str, export: Export, device: str) -> list[Action]:
         Write(f"{folder}/device_nguid", identity, done),
         Write(f"{folder}/enable", "1", done),
     ]
+
+
+def _demand_key(host: str) -> Action:
+    """Return the write after which the host is admitted only if it proves that it has the key, where kernels can."""
+    path = f"{NVMET}/hosts/{host}/dhchap_key"
+    return Write(path, f"key({host})", Unless("absent", path))
+
+
+def demands_keys() -> bool:
+    """Tell whether this kernel makes the hosts that it admits prove who they are."""
+    return any(Path(NVMET, "hosts").glob("*/dhchap_key"))
 
 
 def _deny(subsystem: str, host: str) -> Action:

@@ -49,6 +49,7 @@ class Machine:
 
     `sealed` names mapped slices that refuse writes, `filled` those and others whose filling is finished. `served` maps
     the subsystems that are set up already to the hosts that each admits. Without the module dm-flakey it cannot seal.
+    `keyed` are the addresses at which it shows a key.
     """
 
     disks: tuple[Disk, ...]
@@ -59,6 +60,7 @@ class Machine:
     filled: frozenset[str] = frozenset()
     can_seal: bool = True
     served: Mapping[str, frozenset[str]] = field(default_factory=dict)
+    keyed: frozenset[str] = frozenset()
 
 
 def imagined_machine(disks: int) -> Machine:
@@ -132,6 +134,13 @@ def can_load(module: str) -> bool:
     except (OSError, subprocess.TimeoutExpired):
         return False
     return done.returncode == 0
+
+
+def can_show_keys(device: Path = Path("/dev/nvme-fabrics")) -> bool:
+    """Tell whether this kernel can prove who it is (NVME_HOST_AUTH); it lists what it understands, since 5.17."""
+    if not device.exists():
+        _output(("modprobe", "nvme-fabrics"))
+    return "dhchap_secret" in _text(device)
 
 
 def _is_filled(device: str) -> bool:

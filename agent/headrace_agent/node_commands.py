@@ -36,7 +36,7 @@ def storage_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list
     actions += export_all(exported, slices, machine)
     unfilled = [one for one in config.volumes if not is_filled(one, slices, machine)]
     wanted = {one.volume_id for one in unfilled}
-    actions += connect_all(config, [one for one in config.imports if wanted & set(one.volume_ids)])
+    actions += connect_all(config, [one for one in config.imports if wanted & set(one.volume_ids)], machine)
     for volume in unfilled:
         actions += fresh_volume(volume, members_of(volume, slices), volumes / plain_name(volume.volume_id))
     return actions
@@ -49,7 +49,7 @@ def compute_actions(config: NodeConfig, machine: Machine, volumes: Path, data: P
     sealed = [one for one in config.volumes if one.slices and one.kind == "dataset"]
     actions = [*_modules(config), *no_auto_assembly(), *_own_volumes(own, machine.disks, volumes)]
     if config.imports:
-        actions += [*rdma_link(config, machine), *connect_all(config, config.imports)]
+        actions += [*rdma_link(config, machine), *connect_all(config, config.imports, machine)]
     for volume in private:
         actions += fresh_volume(volume, _remote(volume), volumes / plain_name(volume.volume_id))
     for volume in sealed:

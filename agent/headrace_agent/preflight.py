@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace_agent.config import NodeConfig
-from headrace_agent.machine import NVMET, can_load, rdma_device
+from headrace_agent.machine import NVMET, can_load, can_show_keys, rdma_device
 
 BASE_MODULES = ("dm-mod", "raid0", "xfs")
 STORAGE_MODULES = {"tcp": ("nvmet", "nvmet-tcp"), "roce": ("nvmet", "nvmet-rdma")}
@@ -61,9 +61,17 @@ def missing(
     modules, programs = needs(config, has_rdma_device)
     found = has_program or is_installed
     return [
+        *_no_device(config, has_rdma_device),
         *(f"the kernel {os.uname().release} has no module {one}" for one in modules if not has_module(one)),
         *(f"the program {one} is not installed" for one in programs if not found(one)),
     ]
+
+
+def _no_device(config: NodeConfig, has_rdma_device: bool) -> list[str]:
+    """Return why RoCE cannot be had, where the machine has no device for it and nobody asked for it in software."""
+    if config.fabric != "roce" or config.soft_roce or has_rdma_device:
+        return []
+    return ["it has no RDMA device with reliable connections as the run's other machines have (fabric: auto)"]
 
 
 def is_installed(program: str) -> bool:
@@ -78,7 +86,8 @@ def report(system: Path = Path("/sys"), nvmet: Path = NVMET) -> dict[str, Any]:
         "kernel": os.uname().release,
         "is_root": os.geteuid() == 0,
         "rdma_device": rdma_device(system),
-        "authentication": _authentication(system, nvmet),
+        "keys_shown": can_show_keys(),
+        "keys_demanded": _demands_keys(system, nvmet),
         "abilities": [_ability(name, *wanted) for name, wanted in ABILITIES.items()],
     }
 
@@ -89,8 +98,8 @@ def _ability(name: str, modules: tuple[str, ...], programs: tuple[str, ...]) -> 
     return {"name": name, "can": not lacks, "missing": lacks}
 
 
-def _authentication(system: Path, nvmet: Path) -> str:
-    """Return whether hosts could prove who they are (DH-HMAC-CHAP): the kernel shows it only where nvmet is loaded."""
+def _demands_keys(system: Path, nvmet: Path) -> str:
+    """Return whether hosts would have to prove who they are (DH-HMAC-CHAP), which only a target that is up shows."""
     if not (system / "module/nvmet").exists():
         return "unknown: nvmet is not loaded"
     hosts = sorted((nvmet / "hosts").glob("*"))

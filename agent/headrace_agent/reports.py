@@ -22,14 +22,17 @@ LINE_JSON_BYTES = 280
 CONFIGURED = "Node Configured"
 
 
-def configured_body(actions: int, not_executed: Sequence[str], fabric: str | None = None) -> dict[str, Any]:
+def configured_body(
+    actions: int, not_executed: Sequence[str], fabric: str | None = None, demands_keys: bool | None = None
+) -> dict[str, Any]:
     """Return the body of a Node Configured: at most 40 lines, the last one counting those left out."""
     lines = [short(line, LINE_CHARACTERS, LINE_JSON_BYTES) for line in dict.fromkeys(not_executed)]
     if len(lines) > NOT_EXECUTED_MAX:
         left_out = len(lines) - NOT_EXECUTED_MAX + 1
         lines = [*lines[: NOT_EXECUTED_MAX - 1], f"and {left_out} more commands"]
     body: dict[str, Any] = {"actions": actions, "not_executed": lines}
-    return body | ({"fabric": short(fabric)} if fabric else {})
+    body |= {"fabric": short(fabric)} if fabric else {}
+    return body | ({} if demands_keys is None else {"demands_keys": demands_keys})
 
 
 def leave_report(folder: Path, body: dict[str, Any]) -> None:
@@ -43,7 +46,10 @@ def pass_on(folder: Path, say: Say) -> None:
         try:
             fields = Fields.parse(path.read_text(), path.name)
             body = configured_body(
-                fields.integer("actions"), fields.texts("not_executed"), fields.text_or_none("fabric")
+                fields.integer("actions"),
+                fields.texts("not_executed"),
+                fields.text_or_none("fabric"),
+                fields.flag("demands_keys") if "demands_keys" in fields.values else None,
             )
         except (ConfigError, OSError) as error:
             LOG.warning("refused report %s: %s", path.name, error)

@@ -8,11 +8,15 @@ import os
 import subprocess
 import tempfile
 import time
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
 from pathlib import Path
+from typing import IO
 
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Write
+from headrace_agent.fabric_keys import with_keys
+from headrace_agent.fields import ConfigError
 from headrace_agent.kernel_names import NotThere, with_devices, with_names
 from headrace_agent.states import BLOCK_BYTES, holds
 
@@ -39,16 +43,22 @@ def record(actions: Iterable[Action], folder: Path, say: Callable[[str], object]
                 stream.write(f"{line}\n")
 
 
-def execute(
-    actions: Sequence[Action], say: Callable[[str], object], is_stopped: Callable[[], bool] = lambda: False
-) -> int:
+@dataclass(frozen=True)
+class Doing:
+    """What all actions of one execution share: whether to stop, and keys, which are never said."""
+
+    is_stopped: Callable[[], bool] = lambda: False
+    keys: Mapping[str, str] = field(default_factory=dict, repr=False)
+
+
+def execute(actions: Sequence[Action], say: Callable[[str], object], doing: Doing = Doing()) -> int:
     """Do each action whose `unless` does not hold. Return how many; raises ActionFailed at the first fault."""
     done = 0
     for action in actions:
         if action.unless and _has_no_need(action):
             continue
         say(str(action))
-        _do(action, is_stopped)
+        _do(action, doing)
         done += 1
     return done
 
@@ -60,28 +70,28 @@ def _has_no_need(action: Action) -> bool:
         raise ActionFailed(f"{action}: cannot tell whether it is needed: {error}") from error
 
 
-def _do(action: Action, is_stopped: Callable[[], bool]) -> None:
+def _do(action: Action, doing: Doing) -> None:
     if isinstance(action, Run):
-        _run(action, is_stopped)
+        _run(action, doing)
     elif isinstance(action, Together):
-        _run_together(action, is_stopped)
+        _run_together(action, doing)
     elif isinstance(action, Await):
-        _await(action, is_stopped)
+        _await(action, doing.is_stopped)
     else:
-        _change_file(action)
+        _change_file(action, doing.keys)
 
 
-def _change_file(action: Write | Link | Mark) -> None:
+def _change_file(action: Write | Link | Mark, keys: Mapping[str, str]) -> None:
     try:
         if isinstance(action, Write):
             for path in with_names(action.path):
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
-                Path(path).write_text(action.text)
+                Path(path).write_text(with_keys(action.text, keys))
         elif isinstance(action, Link):
             Path(action.link).symlink_to(action.target)
         else:
             _mark(action)
-    except (OSError, NotThere) as error:
+    except (OSError, NotThere, ConfigError) as error:
         if not (isinstance(action, Write) and action.may_fail):
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ActionFailed(f"{action}: {reason}") from error
@@ -105,21 +115,21 @@ def _await(action: Await, is_stopped: Callable[[], bool]) -> None:
         time.sleep(AGAIN_SECONDS)
 
 
-def _run_together(action: Together, is_stopped: Callable[[], bool]) -> None:
+def _run_together(action: Together, doing: Doing) -> None:
     wanted = [one for one in action.commands if not (one.unless and holds(one.unless))]
     if not wanted:
         return
     with ThreadPoolExecutor(min(AT_ONCE_MAX, len(wanted))) as threads:
-        for result in [threads.submit(_run, one, is_stopped) for one in wanted]:
+        for result in [threads.submit(_run, one, doing) for one in wanted]:
             result.result()
 
 
-def _run(action: Run, is_stopped: Callable[[], bool]) -> None:
+def _run(action: Run, doing: Doing) -> None:
     for tries_left in reversed(range(action.tries)):
-        trouble = _trouble(action, is_stopped)
+        trouble = _trouble(action, doing)
         if trouble is None or action.may_fail:
             return
-        if is_stopped():
+        if doing.is_stopped():
             trouble = f"told to stop; {trouble}"
             break
         if tries_left:
@@ -129,15 +139,15 @@ def _run(action: Run, is_stopped: Callable[[], bool]) -> None:
     raise ActionFailed(f"{action}: {trouble}")
 
 
-def _trouble(action: Run, is_stopped: Callable[[], bool]) -> str | None:
+def _trouble(action: Run, doing: Doing) -> str | None:
     """Return what went wrong, or None. One that the kernel holds on to is left behind, since no kill ends it."""
     with tempfile.TemporaryFile() as output:
         try:
             argv = [with_devices(part) for part in action.argv]
-            process = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=output, stderr=output)
-        except (OSError, NotThere) as error:
+            process = _start(argv, with_keys(action.given, doing.keys), output)
+        except (OSError, NotThere, ConfigError) as error:
             return str(error)
-        returncode = _wait(process, action.seconds, is_stopped)
+        returncode = _wait(process, action.seconds, doing.is_stopped)
         if returncode is None:
             process.kill()
             with contextlib.suppress(subprocess.TimeoutExpired):
@@ -146,6 +156,16 @@ def _trouble(action: Run, is_stopped: Callable[[], bool]) -> str | None:
         output.seek(0)
         said = output.read().decode("utf-8", "replace").strip()[-OUTPUT_CHARACTERS:]
     return None if returncode == 0 else f"exit code {returncode}: {said}"
+
+
+def _start(argv: Sequence[str], given: str, output: IO[bytes]) -> subprocess.Popen[bytes]:
+    """Start a command; what it is given fits into a pipe, so that nobody waits for it to be read."""
+    stdin = subprocess.PIPE if given else subprocess.DEVNULL
+    process = subprocess.Popen(argv, stdin=stdin, stdout=output, stderr=output)
+    if process.stdin:
+        with contextlib.suppress(BrokenPipeError), process.stdin as pipe:
+            pipe.write(given.encode())
+    return process
 
 
 def _wait(process: subprocess.Popen[bytes], seconds: float, is_stopped: Callable[[], bool]) -> int | None:

@@ -101,7 +101,7 @@ def _take_copy(config: NodeConfig, one: Copy, to: Slice, machine: Machine) -> li
         return []
     copy = ("dd", f"if={source}", f"of={to.device}", f"bs={COPY_BLOCK}", "iflag=direct", "oflag=direct", "conv=fsync")
     return [
-        *connect_copy(config, one, COPY_TRIES),
+        *connect_copy(config, one, COPY_TRIES, machine),
         Await(Unless("present", source), 60),
         Run((*copy, "status=none"), sealed, seconds=COPY_SECONDS),
         Run(("blockdev", "--flushbufs", to.device), sealed),

@@ -121,6 +121,7 @@ def config(**changes: Any) -> dict[str, Any]:
         "host_nqn": "nqn.2014-08.org.nvmexpress:uuid:01234567-89ab-5cde-8f01-23456789abcd",
         "address": "10.0.1.5",
         "fabric": "tcp",
+        "soft_roce": True,
         "heartbeat_seconds": 0.2,
         "volumes": [volume()],
         "slices": [],

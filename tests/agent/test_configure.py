@@ -92,6 +92,7 @@ SETS: dict[str, list[Action]] = {
         DATA,
     ),
     "compute-mirrored-scratch": compute_actions(mirrored_scratch(), machine(0), VOLUMES, DATA),
+    "compute-shows-a-key": compute_actions(compute(), machine(2, keyed=frozenset({"10.0.1.1"})), VOLUMES, DATA),
     "compute-two-paths": compute_actions(
         compute(
             volumes=[of("v0", [uuid_of("v0", 0)], hydrated_here=False)],

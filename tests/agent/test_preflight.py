@@ -56,6 +56,12 @@ def test_an_rdma_device_spares_soft_roce() -> None:
     assert lacks(compute(fabric="roce"), "rdma_rxe", "rdma", has_rdma_device=True) == []
 
 
+def test_roce_in_software_is_never_taken_unasked() -> None:
+    unasked = compute(fabric="roce", soft_roce=False)
+    assert "has no RDMA device with reliable connections" in lacks(unasked)[0]
+    assert lacks(unasked, has_rdma_device=True) == lacks(compute(soft_roce=False)) == []
+
+
 def test_a_node_that_cannot_do_the_fabric_is_named_with_what_it_lacks(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -83,7 +89,7 @@ def test_the_report_names_every_ability_and_what_is_missing_for_it(tmp_path: Pat
     found = report(tmp_path, tmp_path)
     assert {one["name"] for one in found["abilities"]} >= {"serve over NVMe/TCP", "read over NVMe/RoCE"}
     assert all(one["can"] == (not one["missing"]) for one in found["abilities"])
-    assert found["authentication"] == "unknown: nvmet is not loaded"
+    assert found["keys_demanded"] == "unknown: nvmet is not loaded"
 
 
 def test_a_process_node_seals_and_releases_nothing_of_the_machine(tmp_path: Path) -> None:

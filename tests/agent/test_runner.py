@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -11,7 +12,7 @@ import pytest
 from headrace_agent import runner
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Unless, Write
 from headrace_agent.mounts import is_mounted, mount_points
-from headrace_agent.runner import ActionFailed, execute, record
+from headrace_agent.runner import ActionFailed, Doing, execute, record
 
 
 def test_actions_are_done_in_order_and_those_not_needed_are_left_out(tmp_path: Path) -> None:
@@ -100,9 +101,24 @@ def test_a_command_that_does_not_end_is_given_up_after_its_seconds() -> None:
 
 def test_told_to_stop_nothing_is_tried_or_waited_for_again() -> None:
     with pytest.raises(ActionFailed, match="told to stop"):
-        execute([Run(("false",), tries=1000)], str, lambda: True)
+        execute([Run(("false",), tries=1000)], str, Doing(lambda: True))
     with pytest.raises(ActionFailed, match="told to stop while waiting until exists: /nowhere"):
-        execute([Await(Unless("exists", "/nowhere"), 1000)], str, lambda: True)
+        execute([Await(Unless("exists", "/nowhere"), 1000)], str, Doing(lambda: True))
+
+
+def test_a_key_is_given_and_written_and_never_said(tmp_path: Path) -> None:
+    said: list[str] = []
+    keys = {"10.0.0.1": "DHHC-1:01:secret:"}
+    run = Run(("sh", "-c", f"cat > {tmp_path}/given; false"), given="nqn=n,dhchap_secret=key(10.0.0.1)", may_fail=True)
+    execute([run, Write(str(tmp_path / "written"), "key(10.0.0.1)")], said.append, Doing(keys=keys))
+    assert (tmp_path / "given").read_text() == "nqn=n,dhchap_secret=DHHC-1:01:secret:"
+    assert (tmp_path / "written").read_text() == "DHHC-1:01:secret:"
+    assert "secret:" not in "".join(said)
+    with pytest.raises(ActionFailed) as failed:
+        execute([replace(run, may_fail=False)], said.append, Doing(keys=keys))
+    assert "secret:" not in f"{failed.value}{Doing(keys=keys)!r}"
+    with pytest.raises(ActionFailed, match=r"was given no key for 10\.0\.0\.2"):
+        execute([Write(str(tmp_path / "other"), "key(10.0.0.2)")], said.append, Doing(keys=keys))
 
 
 def test_a_wait_ends_in_time(tmp_path: Path) -> None:

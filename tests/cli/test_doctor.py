@@ -15,7 +15,8 @@ FOUND: dict[str, Any] = {
     "kernel": "6.1.0",
     "is_root": True,
     "rdma_device": None,
-    "authentication": "no: this kernel was built without NVME_TARGET_AUTH",
+    "keys_shown": True,
+    "keys_demanded": "no: this kernel was built without NVME_TARGET_AUTH",
     "abilities": [
         {"name": "serve over NVMe/TCP", "can": True, "missing": []},
         {"name": "RoCE in software", "can": False, "missing": ["module rdma_rxe", "program rdma"]},
@@ -36,6 +37,8 @@ def test_each_ability_is_a_line_with_what_is_missing(headrace: Headrace, monkeyp
     assert ["yes", "serve", "over", "NVMe/TCP"] in lines
     assert ["no", "RoCE", "in", "software", "module", "rdma_rxe,", "program", "rdma"] in lines
     assert "linux-image-amd64" in answer.out
+    assert "proves who it is by a key: yes" in answer.out
+    assert "makes others prove who they are: no: this kernel was built without NVME_TARGET_AUTH" in answer.out
 
 
 def test_programs_get_the_same_in_json(headrace: Headrace, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.domain.fabric_names import filling_nqn, host_nqn, reader_nqn, sealed_nqn
 from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
 from headrace.domain.run import NodeRow
-from headrace.domain.wiring import configure_node, missing_indexes
+from headrace.domain.wiring import configure_node, missing_indexes, probed_fabric
 from tests.domain.rows import node_row
 
 
@@ -177,3 +179,27 @@ def test_a_repeated_launch_asks_for_the_same_places_again() -> None:
     assert missing_indexes(storage, [], 1) == (0, 1, 2)
     assert missing_indexes(storage, [node_row(index=0), node_row(index=1)], 1) == (0, 1, 2)
     assert missing_indexes(storage, [node_row(index=0), node_row(index=2)], 2) == (1,)
+
+
+@pytest.mark.parametrize(
+    ("asked", "devices", "fabric"),
+    [
+        ("auto", ["mlx5_0", "mlx5_1"], "roce"),
+        ("auto", ["mlx5_0", None], "tcp"),
+        ("auto", [None, None], "tcp"),
+        ("auto", [], "tcp"),
+        ("tcp", ["mlx5_0", "mlx5_0"], None),
+    ],
+)
+def test_the_fabric_that_the_job_leaves_open_is_one_for_all_machines(
+    asked: str, devices: list[str | None], fabric: str | None
+) -> None:
+    nodes = [node_row(f"s{number}", role="storage", rdma_device=one) for number, one in enumerate(devices)]
+    assert probed_fabric(SPREAD, asked, nodes) == fabric
+
+
+def test_roce_in_software_is_for_those_who_ask_for_it() -> None:
+    asked = SPREAD.model_copy(update={"chosen": SPREAD.chosen.model_copy(update={"fabric": "roce"})})
+    assert (configured(asked, COMPUTE).fabric, configured(asked, COMPUTE).soft_roce) == ("roce", True)
+    probed = configure_node(SPREAD, COMPUTE, STORAGE, {}, 15, "roce")
+    assert (probed.fabric, probed.soft_roce) == ("roce", False)

@@ -10,10 +10,12 @@ import pytest
 
 from headrace.domain.errors import AccessDenied, CapacityUnavailable, NodeNotReady, QuotaExceeded, RunTombstoned
 from headrace.domain.launch import LaunchRequest
+from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import FleetPlan, Role
-from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
+from headrace.handlers import check_configuration, check_nodes, configure_nodes, launch_fleet, replace_nodes
 from headrace.handlers._files import read_plan
 from headrace.handlers._launches import are_launches_settled
+from headrace.handlers._rows import change_node
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import CommandStatus, LaunchFault, LaunchResult
@@ -286,3 +288,20 @@ def test_replacement_terminates_the_failed_and_counts_attempts_to_a_bound(planne
     )
     with pytest.raises(NodeNotReady, match=r"3 launches did not give a working storage fleet.*bad"):
         replace_nodes.step(order(planned, attempt=last), planned.cloud)
+
+
+@pytest.mark.parametrize(("devices", "fabric"), [(["mlx5_0", "mlx5_1"], "roce"), (["mlx5_0", None], "tcp")])
+def test_what_the_storage_nodes_can_do_decides_the_fabric_of_the_whole_run_once(
+    planned: SimulatedSite, devices: list[str | None], fabric: str
+) -> None:
+    launch_fleet.step(order(planned), planned.cloud)
+    for node, device in zip(nodes_of(planned), devices, strict=True):
+        change_node(planned.cloud, node, {"rdma_device": device}, {})
+    configure_nodes.step(order(planned), planned.cloud)
+    assert only_run(planned).fabric == fabric
+    for node in nodes_of(planned):
+        change_node(planned.cloud, node, {"rdma_device": None if fabric == "roce" else "mlx5_0"}, {})
+        configure_nodes.step(order(planned), planned.cloud)
+        name = f"{only_run(planned).prefix}nodes/{node.node_id}/config.json"
+        config = NodeConfig.model_validate_json(planned.objects.get(SETTINGS.run_bucket, name))
+        assert (config.fabric, config.soft_roce) == (fabric, False)

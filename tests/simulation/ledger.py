@@ -113,6 +113,8 @@ class Ledger(Watcher):
         self.objects[bucket, key] = len(body)
         if key.endswith("identity.json"):
             self.keys.append(json.loads(body)["hmac_key"])
+        if key.endswith("fabric.json"):
+            self.keys += [one["key"] for one in json.loads(body)["keys"]]
 
     def removed(self, bucket: str, key: str) -> None:
         self.objects.pop((bucket, key), None)

@@ -18,6 +18,8 @@ class NodeReady(Contract):
 
     agent_version: ShortText
     boot_id: ShortText
+    rdma_device: ShortText | None = None
+    """The device by which it could do RoCE in hardware; absent where it has none."""
 
 
 class NodeConfigured(Contract):
@@ -27,6 +29,8 @@ class NodeConfigured(Contract):
     not_executed: Annotated[tuple[ShortText, ...], Field(max_length=40)] = ()
     fabric: ShortText | None = None
     """How the node reaches others or is reached, in words; absent where there is no fabric."""
+    demands_keys: bool | None = None
+    """Whether hosts must prove who they are to be admitted; absent where nothing is exported."""
 
 
 class DatasetProgress(Contract):

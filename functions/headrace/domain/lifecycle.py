@@ -60,12 +60,7 @@ def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, 
     if detail_type in TELEMETRY and sequence <= node.last_sequence:
         return {}
     changes: dict[str, Any] = {"last_heard_at": to_text(now), "last_sequence": max(sequence, node.last_sequence)}
-    if detail_type == "Telemetry Sampled":
-        changes["activity"] = body["activity"]
-        if (troubles := tuple(body.get("troubles", ()))) != node.troubles:
-            changes["troubles"] = list(troubles)
-    if detail_type == "Node Configured":
-        changes["not_executed"] = list(body.get("not_executed", ()))
+    changes |= _told(node, detail_type, body)
     if field := _FIELD.get(detail_type):
         changes[field] = body
     state = _STATE_AFTER.get(detail_type)
@@ -74,6 +69,19 @@ def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, 
         if state == "failed":
             changes["failure"] = str(body["reason"])
     return changes
+
+
+def _told(node: NodeRow, detail_type: str, body: dict[str, Any]) -> dict[str, Any]:
+    """Return what the node says of itself; what stays as it was is left out where it comes again and again."""
+    if detail_type == "Telemetry Sampled":
+        troubles = list(body.get("troubles", ()))
+        return {"activity": body["activity"]} | ({} if troubles == list(node.troubles) else {"troubles": troubles})
+    if detail_type == "Node Ready":
+        return {"rdma_device": body["rdma_device"]} if body.get("rdma_device") else {}
+    if detail_type == "Node Configured":
+        demands = {} if body.get("demands_keys") is None else {"demands_keys": body["demands_keys"]}
+        return {"not_executed": list(body.get("not_executed", ()))} | demands
+    return {}
 
 
 def _may_become(node: NodeRow, state: NodeState) -> bool:

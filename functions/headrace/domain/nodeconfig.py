@@ -37,7 +37,24 @@ class Notice(Contract):
     because: str
 
 
-NODE_OBJECTS = ("identity.json", "config.json", "lease.json", "notice.json")
+class FabricKey(Contract):
+    """The key by which a node proves to one storage node who it is (DH-HMAC-CHAP), where both kernels can.
+
+    `is_demanded` when that node is known to admit nobody without.
+    """
+
+    address: str
+    key: str
+    is_demanded: bool
+
+
+class FabricKeys(Contract):
+    """The keys that a node shows to others, kept as its identity is and apart from its configuration."""
+
+    keys: tuple[FabricKey, ...]
+
+
+NODE_OBJECTS = ("identity.json", "config.json", "fabric.json", "lease.json", "notice.json")
 """All that the control plane writes into a node's folder, deleted when the run has ended."""
 
 
@@ -161,6 +178,8 @@ class NodeConfig(Contract):
     address: str
     """Where other nodes reach this one; its network device is the one that serves the fabric."""
     fabric: Literal["tcp", "roce", "none"]
+    soft_roce: bool = False
+    """Whether RoCE in software will do, which is so only where the job asks for RoCE."""
     heartbeat_seconds: Seconds
     volumes: tuple[VolumeConfig, ...] = ()
     slices: tuple[SliceConfig, ...] = ()

@@ -54,6 +54,8 @@ class RunRow(Contract):
     training_token: str | None = None
     staging_role: Role = "storage"
     """Whose nodes fill the data set's volumes."""
+    fabric: Literal["tcp", "roce"] | None = None
+    """What probing the storage nodes decided for the whole run, where the plan left it open; None until then."""
     job_done_at: str | None = None
     failure: str | None = None
     stop_requested_by: str | None = None
@@ -127,4 +129,8 @@ class NodeRow(Contract):
     key_deleted_at: str | None = None
     results: dict[str, int] = {}
     """Files and bytes saved so far."""
+    rdma_device: str | None = None
+    """By which it can do RoCE in hardware, as it said when it was ready."""
+    demands_keys: bool | None = None
+    """Whether it admits nobody without a key (DH-HMAC-CHAP); None until it said so, or where it serves nobody."""
     not_executed: tuple[str, ...] = ()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
+from typing import Literal
 
 from headrace.domain.exporting import copies, exports, slices
 from headrace.domain.fabric_names import (
@@ -20,11 +21,17 @@ from headrace.domain.run import NodeRow
 
 
 def configure_node(
-    plan: Plan, node: NodeRow, storage: Sequence[NodeRow], shared_folders: dict[str, str], heartbeat_seconds: int
+    plan: Plan,
+    node: NodeRow,
+    storage: Sequence[NodeRow],
+    shared_folders: dict[str, str],
+    heartbeat_seconds: int,
+    fabric: Literal["tcp", "roce"] | None = None,
 ) -> NodeConfig:
     """Return the configuration of one machine; `storage` are the storage nodes that are up, in any order.
 
-    `shared_folders` maps node ids to folders where nodes share a file system, and is empty elsewhere.
+    `shared_folders` maps node ids to folders where nodes share a file system, and is empty elsewhere. `fabric` is what
+    probing decided, if it was to decide.
     """
     serves = node.role == "storage"
     return NodeConfig(
@@ -34,7 +41,8 @@ def configure_node(
         role=node.role,
         host_nqn=host_nqn(node),
         address=node.address,
-        fabric=plan.chosen.fabric,
+        fabric=fabric or plan.chosen.fabric,
+        soft_roce=plan.chosen.fabric == "roce",
         heartbeat_seconds=heartbeat_seconds,
         volumes=tuple(
             _volume(node, volume)
@@ -46,6 +54,16 @@ def configure_node(
         copies=copies(plan, node, storage) if serves else (),
         imports=_imports(plan, node, storage, shared_folders),
     )
+
+
+def probed_fabric(plan: Plan, asked: str, storage: Sequence[NodeRow]) -> Literal["tcp", "roce"] | None:
+    """Return the fabric of the whole run where the job leaves it open: RoCE when all storage nodes have its hardware.
+
+    None where nothing is open.
+    """
+    if asked != "auto" or plan.chosen.fabric != "tcp":
+        return None
+    return "roce" if storage and all(one.rdma_device for one in storage) else "tcp"
 
 
 def _is_made_by(volume: VolumePlan, node: NodeRow) -> bool:

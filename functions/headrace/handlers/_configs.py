@@ -46,7 +46,8 @@ def write_configs(
     """Write `config.json` into the folder of each node, completed by what the step adds."""
     storage = standing(fleets.nodes, "storage")
     for node in nodes:
-        config = configure_node(plan, node, storage, fleets.shared_folders, cloud.settings.heartbeat_seconds)
+        beat = cloud.settings.heartbeat_seconds
+        config = configure_node(plan, node, storage, fleets.shared_folders, beat, row.fabric)
         write_model(cloud, row, node_file(cloud, node.node_id, "config.json"), complete(node, config))
 
 

@@ -17,7 +17,8 @@ def doctor_page(found: Mapping[str, Any]) -> RenderableType:
         table.add_row("yes" if one["can"] else "no", str(one["name"]), ", ".join(one["missing"]))
     lines: list[RenderableType] = [Text(f"kernel {found['kernel']}, {_rights(found)}"), Text(""), table, Text("")]
     lines.append(Text(f"RDMA device with reliable connections: {found['rdma_device'] or 'none'}"))
-    lines.append(Text(f"hosts prove who they are: {found['authentication']}"))
+    lines.append(Text(f"proves who it is by a key: {_yes(found['keys_shown'])}"))
+    lines.append(Text(f"makes others prove who they are: {found['keys_demanded']}"))
     vm = found["virtual_machines"]
     lines.append(Text(f"virtual machines (--nodes vm): {'yes' if vm['can'] else 'no'}{_lacks(vm['missing'])}"))
     if not all(one["can"] for one in found["abilities"]):
@@ -34,6 +35,10 @@ ADVICE = (
 
 def _rights(found: Mapping[str, Any]) -> str:
     return "as root" if found["is_root"] else "not as root: nodes configure themselves as root"
+
+
+def _yes(can: bool) -> str:
+    return "yes" if can else "no: the kernel has no NVME_HOST_AUTH, or may not be asked"
 
 
 def _lacks(missing: list[str]) -> str:

@@ -32,6 +32,7 @@ GUEST_MODULES = (
 LEFT_OUT = (
     *("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/info", "usr/share/perl", "usr/share/perl5"),
     *("usr/share/bash-completion", "usr/share/zsh", "usr/share/i18n", "usr/lib/udev/hwdb.d", "var/lib/apt", "boot"),
+    "usr/lib/x86_64-linux-gnu/libicu*",
     *("var/lib/dpkg", "var/cache", "usr/games", "usr/lib/x86_64-linux-gnu/gconv", "usr/lib/x86_64-linux-gnu/perl-base"),
 )
 AGENT_REQUIREMENTS = ("botocore>=1.40,<2", "obstore>=0.12,<0.13")
@@ -183,8 +184,8 @@ def _unpack_packages(root: Path) -> None:
     options = ("--variant=extract", "--components=main", "--hook-dir=/usr/share/mmdebstrap/hooks/merged-usr")
     include = f"--include={','.join(GUEST_PACKAGES)}"
     _run(("mmdebstrap", "--quiet", *options, include, _suite(), str(root), *sources))
-    for path in LEFT_OUT:
-        shutil.rmtree(root / path, ignore_errors=True)
+    for path in (one for pattern in LEFT_OUT for one in root.glob(pattern)):
+        shutil.rmtree(path) if path.is_dir() else path.unlink()
 
 
 def _suite() -> str:
@@ -225,6 +226,15 @@ def _finish(root: Path) -> None:
     (root / "etc/machine-id").write_text("")
     (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
     (root / "etc/group").write_text("root:x:0:\n")
+    _compile_python(root)
+
+
+def _compile_python(root: Path) -> None:
+    """Compile the guest's standard library by the guest's own Python, as its package would: emulated it takes long."""
+    library = next(root.glob("usr/lib/python3.*"))
+    loader = (str(root / "lib64/ld-linux-x86-64.so.2"), "--library-path", str(root / "usr/lib/x86_64-linux-gnu"))
+    python = (*loader, str(root / "usr/bin" / library.name), "-I")
+    _run((*python, "-m", "compileall", "-q", "--invalidation-mode", "unchecked-hash", str(library)))
 
 
 def _pack(root: Path, archive: Path) -> None:
