@@ -7,6 +7,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from obstore.exceptions import BaseError
@@ -22,6 +23,7 @@ S3_ERRORS = (BaseError, OSError)
 
 
 REQUEST_SECONDS = 120.0
+STORES_KEPT = 64
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -59,11 +61,21 @@ def open_bucket(
     """Return a store for one bucket; no request may take longer than `request_seconds`, its body included.
 
     AWS_ENDPOINT_URL_S3 names another S3 (path style, http allowed); without keys in the environment, obstore asks the
-    machine's metadata for them.
+    machine's metadata for them. The same settings give the same store, so that its connections are used again.
     """
     given = os.environ if environ is None else environ
-    region = own_region(given)
-    endpoint = given.get("AWS_ENDPOINT_URL_S3")
+    keys = tuple((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
+    return _store(bucket, own_region(given), given.get("AWS_ENDPOINT_URL_S3"), request_seconds, keys)
+
+
+@lru_cache(STORES_KEPT)
+def _store(
+    bucket: str,
+    region: str,
+    endpoint: str | None,
+    request_seconds: float,
+    keys: tuple[tuple[str, str], ...],  # noqa: ARG001 - obstore reads them from the environment
+) -> S3Store:
     client: ClientConfig = {"connect_timeout": timedelta(seconds=5), "timeout": timedelta(seconds=request_seconds)}
     retry: RetryConfig = {"max_retries": 4, "retry_timeout": timedelta(seconds=60)}
     if not endpoint:

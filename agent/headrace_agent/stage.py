@@ -104,7 +104,9 @@ class _Staging:
         self.state = StageState(_state_file(work.node, folder), work.task.task_id)
         self.tally = StageTally(task)
         streams = PROCESS_NODE_STREAMS if work.node.process_node else STREAMS
-        self.copier = Copier(self._assigned(), self._place, self.temporary, self.state, self.tally, streams)
+        self.copier = Copier(
+            self._assigned(), self._place, self.temporary, self.state, self.tally, streams, is_hashed=task.is_hashed
+        )
         self.next_record = time.monotonic() + RECORD_SECONDS
         self.next_report = time.monotonic() + self._report_seconds
 

@@ -13,7 +13,7 @@ from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_model, read_plan, write_model
+from headrace.handlers._files import read_job, read_model, read_plan, write_model
 from headrace.handlers._rows import change_node, change_run, enter_phase, read_standing_run
 from headrace.ports import Cloud
 
@@ -51,10 +51,12 @@ def _shares(cloud: Cloud, row: RunRow, plan: Plan, nodes: Sequence[NodeRow]) -> 
         split = [files for _ in volumes]
     else:
         split = [list(share) for share in assign(files, len(volumes))]
+    is_hashed = any(one.verify == "checksum" for one in read_job(cloud, row).data)
     by_index: dict[int, list[DatasetFile]] = {}
     for volume, share in zip(volumes, split, strict=True):
         by_index.setdefault(volume.hydrator_node_index, []).extend(share)
-    return {node.node_id: _share(cloud, row, node, by_index.get(node.index, [])) for node in nodes}
+    shares = {node.node_id: _share(cloud, row, node, by_index.get(node.index, [])) for node in nodes}
+    return {node_id: share.model_copy(update={"is_hashed": is_hashed}) for node_id, share in shares.items()}
 
 
 def index_name(node: NodeRow) -> str:
