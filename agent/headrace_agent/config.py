@@ -83,6 +83,7 @@ class StageTask:
     bytes: int
     progress_seconds: float
     index: str | None = None
+    is_hashed: bool = False
 
 
 @dataclass(frozen=True)
@@ -252,6 +253,7 @@ def _stage(fields: Fields) -> StageTask:
         bytes=fields.integer("bytes"),
         progress_seconds=fields.number("progress_seconds"),
         index=fields.text_or_none("index"),
+        is_hashed="is_hashed" in fields.values and fields.flag("is_hashed"),
     )
 
 

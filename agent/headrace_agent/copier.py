@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -18,12 +19,9 @@ from headrace_agent.s3 import open_bucket
 from headrace_agent.safe_paths import UnsafePath
 from headrace_agent.stage_state import StagedFile, StagedSpan, StageState
 from headrace_agent.stage_tally import StageTally
+from headrace_agent.streams import Streams
 
 JOIN_SECONDS = 30.0
-FIRST_STREAMS = 16
-NEAR_SECONDS = 0.002
-"""Bodies that come in less time than this are taken to need it."""
-
 
 T = TypeVar("T")
 
@@ -49,7 +47,9 @@ class Copier:
         state: StageState,
         tally: StageTally,
         streams: int,
+        *,
         open_store: OpenBucket = open_bucket,
+        is_hashed: bool = False,
     ) -> None:
         self._finished: deque[StagedFile] = deque()
         self._spans: deque[StagedSpan] = deque()
@@ -58,18 +58,19 @@ class Copier:
         self._state = state
         self._tally = tally
         self._in_ranges = True
+        self._is_drained = False
         self._stop = threading.Event()
-        self._fetcher = Fetcher(temporary, streams, self._stop, open_store)
+        self._fetcher = Fetcher(temporary, streams, self._stop, open_store, is_hashed=is_hashed)
         self._pieces = self._all_pieces(files)
         self._lock = threading.Lock()
         self._error: BaseException | None = None
-        self._streams = streams
+        self._streams = Streams(streams)
         self._connections: list[Connection] = []
         self._threads: list[threading.Thread] = []
 
     def start(self) -> None:
         """Begin to copy."""
-        self._add_streams(min(FIRST_STREAMS, self._streams))
+        self._add_streams()
 
     def is_over(self, within_seconds: float) -> bool:
         """Wait up to that long, and tell whether all streams have ended. Raises what ended one of them.
@@ -79,27 +80,31 @@ class Copier:
         for thread in self._threads:
             thread.join(within_seconds)
             if thread.is_alive():
-                self._add_streams(self._streams_wanted() - len(self._threads))
+                self._learn()
+                self._add_streams()
                 return False
         if self._error is not None:
             raise self._error
         return True
 
-    def _streams_wanted(self) -> int:
-        """Return how many streams keep the line full: the more, the longer they wait between two bodies."""
+    def _learn(self) -> None:
         bodies = sum(one.bodies for one in self._connections)
-        if not bodies:
-            return 0
-        body_seconds = sum(one.body_seconds for one in self._connections) / bodies
-        waiting_seconds = min(one.fastest_answer_seconds for one in self._connections)
-        return min(self._streams, int(FIRST_STREAMS * (1 + waiting_seconds / max(body_seconds, NEAR_SECONDS))))
+        if bodies:
+            body_seconds = sum(one.body_seconds for one in self._connections) / bodies
+            self._streams.delayed(min(one.fastest_answer_seconds for one in self._connections), body_seconds)
+        self._streams.came(sum(one.body_bytes for one in self._connections), time.monotonic())
 
-    def _add_streams(self, count: int) -> None:
-        for _ in range(count):
-            connection = Connection()
-            thread = threading.Thread(target=self._copy_some, args=(connection,), name="copy", daemon=True)
-            self._connections.append(connection)
-            self._threads.append(thread)
+    def _add_streams(self) -> None:
+        """Start the streams that are wanted and do not run; those beyond them end by themselves."""
+        for number in range(self._streams.wanted):
+            if self._is_drained:
+                return
+            if number == len(self._connections):
+                self._connections.append(Connection())
+            elif self._threads[number].is_alive():
+                continue
+            thread = threading.Thread(target=self._copy_some, args=(number,), name="copy", daemon=True)
+            self._threads[number : number + 1] = [thread]
             thread.start()
 
     def take_finished(self) -> tuple[list[StagedFile], list[StagedSpan]]:
@@ -114,9 +119,10 @@ class Copier:
         for thread in self._threads:
             thread.join(JOIN_SECONDS)
 
-    def _copy_some(self, connection: Connection) -> None:
+    def _copy_some(self, number: int) -> None:
+        connection = self._connections[number]
         try:
-            while (piece := self._next()) is not None:
+            while number < self._streams.wanted and (piece := self._next()) is not None:
                 self._copy(connection, piece)
         except Stopped:
             pass
@@ -128,9 +134,10 @@ class Copier:
 
     def _next(self) -> _Small | _Part | None:
         with self._lock:
-            if self._stop.is_set() or self._tally.gave_up:
-                return None
-            return next(self._pieces, None)
+            is_wanted = not self._stop.is_set() and not self._tally.gave_up
+            piece = next(self._pieces, None) if is_wanted else None
+            self._is_drained = piece is None
+            return piece
 
     def _all_pieces(self, files: Iterator[DatasetFile]) -> Iterator[_Small | _Part]:
         for wanted in files:

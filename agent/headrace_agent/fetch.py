@@ -48,13 +48,20 @@ class Fetcher:
     """Copies objects; shared by all streams, each of which brings its own connection."""
 
     def __init__(
-        self, temporary: Path, streams: int, stop: threading.Event, open_store: OpenBucket = open_bucket
+        self,
+        temporary: Path,
+        streams: int,
+        stop: threading.Event,
+        open_store: OpenBucket = open_bucket,
+        *,
+        is_hashed: bool,
     ) -> None:
         self._open = open_store
         self._temporary = os.fspath(temporary / secrets.token_hex(8))
         self._numbers = itertools.count()
         self._pace = Pace(streams)
         self._stop = stop
+        self._is_hashed = is_hashed
         self._chance = random.Random()  # noqa: S311 - spreads retries, hides nothing
         self._stores: dict[str, S3Store] = {}
 
@@ -67,7 +74,7 @@ class Fetcher:
         bucket = wanted.source.bucket
         if bucket not in self._stores:
             self._stores[bucket] = self._open(bucket)
-        return Source(self._stores[bucket], wanted.source.key, wanted.bytes, plain_etag(wanted.etag))
+        return Source(self._stores[bucket], wanted.source.key, wanted.bytes, plain_etag(wanted.etag), self._is_hashed)
 
     def fetch(self, connection: Connection, wanted: DatasetFile, target: Path) -> str:
         """Make `target` hold exactly the object's bytes. Return its version id, if it has one.

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import math
 import socket
 import ssl
@@ -43,7 +44,9 @@ class Connection:
 
     def __init__(self) -> None:
         self.fastest_answer_seconds = math.inf
-        self.bodies, self.body_seconds = 0, 0.0
+        self.bodies, self.body_seconds, self.body_bytes = 0, 0.0, 0
+        self.is_guarded = False
+        """Whether nothing can change the bytes on their way: TLS would notice, or they never leave this machine."""
         self._socket: socket.socket | None = None
         self._place = ("", "")
         self._buffer = bytearray(BUFFER_BYTES)
@@ -81,6 +84,7 @@ class Connection:
             piece = self._view[self._begin : min(self._end, self._begin + left)]
             left -= len(piece)
             self._begin += len(piece)
+            self.body_bytes += len(piece)
             yield piece
             if self._begin == BUFFER_BYTES:
                 self._begin = self._end = 0
@@ -123,6 +127,7 @@ class Connection:
             _bound_silence(opened)
             self._socket, self._whole = opened, socket.MSG_WAITALL
         self._place = (address.scheme, address.netloc)
+        self.is_guarded = address.scheme == "https" or ipaddress.ip_address(_peer_of(opened)).is_loopback
 
     def _exchange(self, request: bytes) -> Answer:
         if self._socket is None:
@@ -152,6 +157,11 @@ class Connection:
             if not came:
                 raise ConnectionResetError("the server closed the connection within an answer")
             self._end += came
+
+
+def _peer_of(opened: socket.socket) -> str:
+    """Return the other side's address, without the zone that IPv6 may give it."""
+    return str(opened.getpeername()[0]).partition("%")[0]
 
 
 def _bound_silence(opened: socket.socket) -> None:

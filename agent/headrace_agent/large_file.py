@@ -59,8 +59,8 @@ class LargeFile:
             return not self._left
 
     def put_in_place(self) -> bool:
-        """Give the file its name when its bytes are those of the ETag, as far as that says. Return whether they are."""
-        must_match = self.received is not None and self.received.has_md5_etag
+        """Give the file its name, unless its bytes must match the ETag and do not. Return whether it has it."""
+        must_match = self.received is not None and self.received.must_match_etag
         if must_match and md5_of(self.path) != plain_etag(self.wanted.etag):
             return False
         self.path.chmod(FILE_MODE)

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from functools import lru_cache
 from typing import TYPE_CHECKING
 
 from obstore.exceptions import BaseError
@@ -25,7 +26,7 @@ S3_ERRORS = (BaseError, OSError)
 REQUEST_SECONDS = 120.0
 HELD = timedelta(minutes=9)
 """How long obstore may use keys without asking again: botocore hands out none that expire within ten minutes."""
-
+STORES_KEPT = 64
 CONTROL_CHARACTER = re.compile(r"[\x00-\x1f\x7f]")
 
 
@@ -72,19 +73,33 @@ def open_bucket(
     """Return a store for one bucket; no request may take longer than `request_seconds`, its body included.
 
     AWS_ENDPOINT_URL_S3 names another S3 (path style, http allowed); without keys here or in the environment, obstore
-    asks the machine's metadata for them.
+    asks the machine's metadata for them. Without keys the same settings give the same store, so that its connections
+    are used again.
     """
     given = os.environ if environ is None else environ
     region = own_region(given)
     endpoint = given.get("AWS_ENDPOINT_URL_S3")
-    if not endpoint:
-        return _opened(bucket, None, bucket_region(bucket, region), request_seconds, keys)
-    return _opened(bucket, endpoint, region, request_seconds, keys)
+    there = region if endpoint else bucket_region(bucket, region)
+    if keys is not None:
+        return _opened(bucket, endpoint, there, request_seconds, keys)
+    names = tuple((name, value) for name, value in os.environ.items() if name.startswith("AWS_"))
+    return _kept(bucket, endpoint, there, request_seconds, names)
 
 
 def open_endpoint(bucket: str, endpoint: str, region: str, keys: Credentials) -> S3Store:
     """Return a store for a bucket of another maker's S3, which is addressed by path."""
     return _opened(bucket, endpoint, region, REQUEST_SECONDS, keys)
+
+
+@lru_cache(STORES_KEPT)
+def _kept(
+    bucket: str,
+    endpoint: str | None,
+    region: str,
+    request_seconds: float,
+    names: tuple[tuple[str, str], ...],  # noqa: ARG001 - obstore reads them from the environment
+) -> S3Store:
+    return _opened(bucket, endpoint, region, request_seconds, None)
 
 
 def _opened(

@@ -105,8 +105,16 @@ class _Staging:
         self.state = StageState(_state_file(work.node, folder), work.task.task_id)
         self.tally = StageTally(task)
         streams = PROCESS_NODE_STREAMS if work.node.process_node else STREAMS
-        reach = reach_of(work.node, work.task.config)
-        self.copier = Copier(self._assigned(), self._place, self.temporary, self.state, self.tally, streams, reach)
+        self.copier = Copier(
+            self._assigned(),
+            self._place,
+            self.temporary,
+            self.state,
+            self.tally,
+            streams,
+            open_store=reach_of(work.node, work.task.config),
+            is_hashed=task.is_hashed,
+        )
         self.next_record = time.monotonic() + RECORD_SECONDS
         self.next_report = time.monotonic() + self._report_seconds
 

@@ -34,12 +34,17 @@ def odd(monkeypatch: pytest.MonkeyPatch) -> Iterator[OddS3]:
         yield one
 
 
-def copying_of(odd: OddS3, folder: Path, etag: str | None = None) -> tuple[Copier, StageTally]:
+def copying_of(
+    odd: OddS3, folder: Path, etag: str | None = None, *, is_hashed: bool = True
+) -> tuple[Copier, StageTally]:
     """Return what copies the one object into `folder/k`."""
     (folder / "temporary").mkdir(exist_ok=True)
     wanted = DatasetFile(S3Address("b", "k"), "k", len(odd.body), odd.etag if etag is None else etag)
     state, tally = StageState(folder / "state.sqlite3", "task"), StageTally(StageTask((), 1, len(odd.body), 1.0))
-    return Copier(iter([wanted]), folder.joinpath, folder / "temporary", state, tally, streams=8), tally
+    copying = Copier(
+        iter([wanted]), folder.joinpath, folder / "temporary", state, tally, streams=8, is_hashed=is_hashed
+    )
+    return copying, tally
 
 
 def fetched(odd: OddS3, folder: Path, etag: str | None = None) -> bytes:
@@ -191,17 +196,15 @@ def test_a_copy_that_is_told_to_stop_waits_for_no_answer(odd: OddS3, tmp_path: P
     assert not (tmp_path / "k").exists()
 
 
-@pytest.mark.parametrize(
-    ("answer_seconds", "body_seconds", "streams"),
-    [(0.001, 0.0002, 24), (0.06, 0.001, 496), (0.06, 0.06, 32), (0.005, 0.5, 16), (9.0, 0.001, 1000)],
-)
-def test_the_longer_streams_wait_between_two_bodies_the_more_there_are(
-    odd: OddS3, tmp_path: Path, answer_seconds: float, body_seconds: float, streams: int
+@pytest.mark.parametrize("size", [100, 4500])
+@pytest.mark.parametrize(("peer", "is_read_again"), [("127.0.0.1", False), ("192.0.2.1", True)])
+def test_an_md5_is_compared_by_itself_only_where_bytes_come_over_a_wire_in_the_clear(
+    odd: OddS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, peer: str, size: int, is_read_again: bool
 ) -> None:
-    copying, _ = copying_of(odd, tmp_path)
-    copying._streams = 1000
-    copying._connections = [http_connection.Connection()]
-    assert copying._streams_wanted() == 0
-    one = copying._connections[0]
-    one.fastest_answer_seconds, one.bodies, one.body_seconds = answer_seconds, 4, 4 * body_seconds
-    assert copying._streams_wanted() == streams
+    monkeypatch.setattr(http_connection, "_peer_of", lambda _: peer)
+    odd.body, odd.faults = os.urandom(size), ["flipped"] * (size // 1000 + 1)
+    copying, _ = copying_of(odd, tmp_path, is_hashed=False)
+    copying.start()
+    while not copying.is_over(1.0):
+        pass
+    assert ((tmp_path / "k").read_bytes() == odd.body) is is_read_again

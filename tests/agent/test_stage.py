@@ -112,7 +112,7 @@ def test_bytes_that_are_not_the_etags_fail_after_several_attempts(
         real(descriptor, piece, offset)
 
     monkeypatch.setattr(download, "_write", corrupt)
-    (kind, body), _ = staged(tmp_path, one_file(s3, "in/a", "a", b"right"))
+    (kind, body), _ = staged(tmp_path, one_file(s3, "in/a", "a", b"right") | {"is_hashed": True})
     assert kind == "Dataset Failed"
     assert "could not be read in 10 attempts; the last said: the bytes that came have MD5" in body["reason"]
 

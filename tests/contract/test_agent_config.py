@@ -80,7 +80,9 @@ IMPORTS = built(
     loss_seconds=COUNT,
     shared_folder=st.none() | TEXT,
 )
-STAGES = built(nodeconfig.StageConfig, parts=TEXTS, files=COUNT, bytes=COUNT, progress_seconds=SECONDS)
+STAGES = built(
+    nodeconfig.StageConfig, parts=TEXTS, files=COUNT, bytes=COUNT, progress_seconds=SECONDS, is_hashed=st.booleans()
+)
 TRAINS = built(
     nodeconfig.TrainConfig,
     command=TEXTS,

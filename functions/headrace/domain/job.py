@@ -76,6 +76,11 @@ class DataInput(Access):
     name: Slug = "data"
     region: Region | None = None
     staging: Literal["auto", "copy", "lazy"] = "auto"
+    verify: Literal["auto", "checksum"] = "auto"
+    """How copied bytes are verified, besides size, ETag and version.
+
+    `auto`: TLS authenticates them, else the MD5 is compared where the ETag is one; `checksum`: always the latter too.
+    """
 
     @model_validator(mode="after")
     def _in_one_place(self) -> Self:

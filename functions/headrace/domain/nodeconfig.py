@@ -139,6 +139,8 @@ class StageConfig(Contract):
     progress_seconds: Seconds
     index: str | None = None
     """Key below the run's prefix under which the node writes what it staged, one JSON object a line."""
+    is_hashed: bool = False
+    """Whether an ETag that is an MD5 is compared although the connection authenticates the bytes."""
 
 
 class TrainConfig(Contract):

@@ -54,10 +54,12 @@ def _shares(cloud: Cloud, row: RunRow, plan: Plan, nodes: Sequence[NodeRow]) -> 
         split = [files for _ in volumes]
     else:
         split = [list(share) for share in assign(files, len(volumes))]
+    is_hashed = any(one.verify == "checksum" for one in read_job(cloud, row).data)
     by_index: dict[int, list[DatasetFile]] = {}
     for volume, share in zip(volumes, split, strict=True):
         by_index.setdefault(volume.hydrator_node_index, []).extend(share)
-    return {node.node_id: _share(cloud, row, node, by_index.get(node.index, [])) for node in nodes}
+    shares = {node.node_id: _share(cloud, row, node, by_index.get(node.index, [])) for node in nodes}
+    return {node_id: share.model_copy(update={"is_hashed": is_hashed}) for node_id, share in shares.items()}
 
 
 def index_name(node: NodeRow) -> str:
