@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import os
 import tarfile
 from pathlib import Path
@@ -117,6 +118,18 @@ def test_an_endpoint_elsewhere_is_left_as_it_is_and_its_keys_are_found_beside_th
     assert (prepared.served, prepared.code) == ((), None)
     assert {one.credentials for one in prepared.job.accesses} == {f"file:{here / 'keys' / 'lake.json'}"}
     assert prepared.given["job"]["results"]["to"] == "s3://lake-out/"
+
+
+def test_keys_that_lie_beside_the_code_are_not_packed_with_it(here: Path) -> None:
+    (here / "keys").mkdir()
+    (here / "keys" / "lake.json").write_text("hush")
+    (here / "keys" / "other.txt").write_text("1")
+    prepared = ready(here, data={"source": "s3://lake-in/x/", **LAKE}, code=".")
+    assert prepared.code is not None
+    with tarfile.open(fileobj=io.BytesIO(prepared.code.packed)) as packed:
+        names = packed.getnames()
+    assert "keys/other.txt" in names
+    assert "keys/lake.json" not in names
 
 
 def test_results_named_aside_need_not_what_the_job_says_of_others(here: Path) -> None:

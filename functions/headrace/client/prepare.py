@@ -142,7 +142,10 @@ class _Places:
             return None
         place = resolve_place(job.code, self.base)
         data = (resolve_place(one.source, self.base) for one in job.data if not one.source.startswith("s3://"))
-        return pack_code(place, {self.home.resolve(), *data, *(one.folder for one in served)} - {place})
+        # Keys that lie beside the code must not get into the bucket of the run.
+        named = (one.credentials.removeprefix("file:") for one in job.accesses if one.credentials)
+        apart = {self.home.resolve(), *data, *(one.folder for one in served)}
+        return pack_code(place, {*apart, *(resolve_place(name, self.base) for name in named)} - {place})
 
     def _elsewhere(self, what: str, address: str, given: A) -> A:
         """Return what names a bucket elsewhere, a secret's file by its whole path. Raises BadPlace."""
