@@ -64,6 +64,7 @@ def _config(task: StageTask) -> NodeConfig:
         host_nqn="nqn",
         address="127.0.0.1",
         fabric="tcp",
+        soft_roce=False,
         heartbeat_seconds=10.0,
         volumes=(volume,),
         slices=(),
