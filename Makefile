@@ -9,7 +9,7 @@ CONTEXT ?=
 CDK := npx --yes aws-cdk@2 --app "$(DEV)/bin/python -m infra.app"
 
 .DEFAULT_GOAL := help
-.PHONY: help run test soak mutants lint lock golden clean chaos bench synth idle deploy destroy lab lab-smoke lab-bench
+.PHONY: help run test soak mutants lint lock golden clean chaos bench synth idle deploy destroy lab lab-smoke lab-run lab-bench
 
 help: ## list the commands
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/make \1\t\2/p' Makefile | expand -t 18
@@ -40,10 +40,13 @@ mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the si
 	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))
 
 lab: $(DEV)/ready ## run the documents on real kernels in virtual machines: every layout, loss and repair (ONLY=expression)
-	.ci/lab $(DEV)/bin/pytest tests/lab $(if $(ONLY),-k "$(ONLY)")
+	.ci/lab $(DEV)/bin/pytest tests/lab --ignore tests/lab/test_run.py $(if $(ONLY),-k "$(ONLY)")
 
 lab-smoke: $(DEV)/ready ## the shortest whole way in virtual machines: filled, sealed, read by two, undone
 	.ci/lab $(DEV)/bin/pytest tests/lab/test_smoke.py
+
+lab-run: $(DEV)/ready ## run the digits example from job file to receipt, its nodes virtual machines
+	.ci/lab $(DEV)/bin/pytest tests/lab/test_run.py
 
 lab-bench: $(DEV)/ready ## print how set-up and release take their time as volumes grow, in virtual machines
 	.ci/lab $(DEV)/bin/python -m tests.lab.bench

@@ -12,6 +12,7 @@ from tests.lab.machines import Lab
 
 collect_ignore_glob = [] if os.environ.get("HEADRACE_LAB") else ["test_*.py"]
 SCENARIO_SECONDS = 420
+FIGURES: list[str] = []
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -26,6 +27,13 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Return two storage and two compute machines that answer."""
     with Lab(tmp_path_factory.mktemp("lab")) as lab:
         yield lab
+        FIGURES.extend(lab.notes)
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    """Print what was measured; emulated, so that only bounds and ratios mean anything."""
+    for line in FIGURES:
+        terminalreporter.write_line(line)
 
 
 @pytest.fixture

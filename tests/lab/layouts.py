@@ -33,7 +33,7 @@ def volume(
 
 SPREAD = (volume(0, 0, (0,)), volume(1, 1, (1,)))
 STRIPED = (volume(0, 0, (0, 1)), volume(1, 1, (0, 1)))
-MIRRORED = (volume(0, 0, (0,), (1,), slices=1), volume(1, 1, (1,), (0,), slices=1))
+MIRRORED = (volume(0, 0, (0,), (1,), slices=1),)
 
 
 def configs(volumes: tuple[VolumePlan, ...], fabric: str, **import_changes: Any) -> dict[str, NodeConfig]:

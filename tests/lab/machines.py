@@ -12,7 +12,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from headrace.domain.nodeconfig import NodeConfig
+from headrace.domain.host_keys import keys_of
+from headrace.domain.model import Contract
+from headrace.domain.nodeconfig import Identity, NodeConfig
 from headrace.domain.plan import Role
 from headrace.domain.run import NodeRow
 from headrace.local.document_file import read_document
@@ -24,28 +26,30 @@ from headrace.local.vm.guest_agent import Done
 from headrace.local.vm.image import AGENT_REQUIREMENTS, agent_layer, build_image
 from headrace.local.vm.machine import VirtualMachine, start_hub
 from headrace.local.vm.qemu import HOST_ADDRESS, Guest, address_of, blank_disks, join_layers
+from headrace.local.vm.supervise import START
 
 CHECKOUT = Path(__file__).parents[2]
 IMAGES = CHECKOUT / "build" / "vm"
 RUN_ID, BUCKET = "lab-1", "lab-runs"
 PREFIX = f"runs/{RUN_ID}/"
 ROLES: dict[str, Role] = {"s0": "storage", "s1": "storage", "c0": "compute", "c1": "compute"}
-DISK_BYTES = 576 * 1024**2
-"""Half of it would be too small for mkfs.xfs, which wants room for a log of 64 MiB."""
+DISK_BYTES = 528 * 1024**2
+"""mkfs.xfs wants room for a log of 64 MiB, which by its own rules needs 520 MiB, and some volumes are one disk."""
 DISKS = 2
+STOP = "[ ! -e /run/headrace-agent.pid ] || kill -KILL $(cat /run/headrace-agent.pid); rm -f /run/headrace-agent.pid"
 DOCUMENT_SECONDS = 180.0
 SCRIPT_SECONDS = 120.0
 LEFT = """
-ls /sys/kernel/config/nvmet/subsystems /sys/kernel/config/nvmet/ports /sys/kernel/config/nvmet/hosts 2>/dev/null \
-  | grep -v ':$' | grep .
-ls /sys/block | grep -E '^dm-'
-for array in /sys/block/md*/md/array_state; do [ -e $array ] && grep -Hv -E '^(clear|inactive)$' $array; done
-ls /sys/class/nvme-fabrics/ctl 2>/dev/null | grep nvme
-ls /sys/class/infiniband 2>/dev/null
-ls /dev/mapper 2>/dev/null | grep headrace
-grep -E ' (/data|/var/lib/headrace)' /proc/mounts
-true
+shopt -s nullglob
+nvmet=/sys/kernel/config/nvmet
+for one in $nvmet/{subsystems,ports,hosts}/* /sys/block/dm-* /sys/class/nvme-fabrics/ctl/nvme* \
+  /sys/class/infiniband/* /dev/mapper/headrace*; do echo $one; done
+for array in /sys/block/md*/md/array_state; do
+  read -r state < $array; case $state in clear|inactive) ;; *) echo $array $state;; esac
+done
+while read -r _ folder _; do case $folder in /data|/var/lib/headrace*) echo $folder;; esac; done < /proc/mounts
 """
+"""By the shell alone: each program that is started takes its time where a processor is emulated."""
 
 
 @dataclass(frozen=True)
@@ -73,6 +77,7 @@ class Place:
         )
 
 
+OWN_KEYS = {name: SystemEntropy().token_hex(32) for name in ROLES}
 PLACES = {name: Place(name, role, int(name[1]), port) for port, (name, role) in enumerate(ROLES.items())}
 
 
@@ -86,13 +91,14 @@ class Lab:
         self._s3 = S3Endpoint(folder / "s3", SystemEntropy(), environment)
         self._environment = environment
         self._bucket = folder / "bucket"
+        self.notes: list[str] = []
 
     def __enter__(self) -> Self:
         self._bucket.mkdir(parents=True)
         image = build_image(IMAGES, print)
         layer = agent_layer(image, CHECKOUT / "agent/headrace_agent", AGENT_REQUIREMENTS, self._folder)
         self._initial = join_layers((*image.layers, layer), self._folder / "initial")
-        self._kernel = image.kernel
+        self._image = image
         self._s3.serve(BUCKET, self._bucket, writable=True)
         self._s3.start()
         self._hub = start_hub(self._folder / "hub", self._environment)
@@ -123,13 +129,27 @@ class Lab:
 
     def configure(self, configs: Mapping[str, NodeConfig]) -> None:
         """Write the configurations where their nodes find them."""
+        storage = [PLACES[name].row() for name, role in ROLES.items() if role == "storage"]
         for name, config in configs.items():
             self.give(name, config.model_dump(mode="json"))
+            self._give(name, "identity.json", Identity(run_id=RUN_ID, node_id=name, attempt=1, hmac_key=OWN_KEYS[name]))
+            self._give(name, "fabric.json", keys_of(config, storage, lambda row: OWN_KEYS[row.node_id]))
 
     def give(self, name: str, config: Mapping[str, Any]) -> None:
         """Write one configuration, through the endpoint's folder, before the endpoint has read it."""
-        key = f"{PREFIX}nodes/{name}/config.json"
-        self._put(key, json.dumps(config).encode())
+        self._put(f"{PREFIX}nodes/{name}/config.json", json.dumps(config).encode())
+
+    def _give(self, name: str, file: str, what: Contract) -> None:
+        self._put(f"{PREFIX}nodes/{name}/{file}", what.model_dump_json().encode())
+
+    def serve(self, node: str) -> None:
+        """Start the agent's daemon on a configured node; nobody takes its events. It ends with the scenario."""
+        self.run(node, "mkdir -p /var/log; " + START)
+        until(60, "the daemon's first word", lambda: "Node Ready" in self.run(node, "cat /var/log/headrace-agent.log"))
+
+    def note(self, text: str) -> None:
+        """Print a figure of this machine's, for people only."""
+        self.notes.append(text)
 
     def document(self, name: str, *nodes: str) -> dict[str, Done]:
         """Run a document on nodes at once; all must succeed."""
@@ -170,7 +190,6 @@ class Lab:
         """Boot what is off, and give storage machines blank disks."""
         off = [name for name, machine in self._machines.items() if not machine.is_on()]
         self.boot(*off)
-        assert self.left() == {}
         wipe = "for disk in /dev/nvme?n1; do blkdiscard -f $disk; done"
         self.on([name for name, role in ROLES.items() if role == "storage"], wipe)
 
@@ -179,9 +198,11 @@ class Lab:
         on = [name for name, machine in self._machines.items() if machine.is_on()]
         for name in on:
             self._machines[name].thaw()
+        self.on(on, STOP)
+        left = self.left(*on) if on else {}
         for role in ("compute", "storage"):
-            ended = self.try_document("release-node", *(name for name in on if ROLES[name] == role))
-            for name in (name for name, done in ended.items() if done.code):
+            ended = self.try_document("release-node", *(name for name in left if ROLES[name] == role))
+            for name in (name for name, done in ended.items() if done.code or self.left(name)):
                 self._machines[name].power_off()
 
     def _at_once(
@@ -220,7 +241,10 @@ class Lab:
         disks: tuple[Path, ...] = ()
         if place.role == "storage":
             disks = tuple(sorted(folder.glob("disk-*"))) if keeps_disks else blank_disks(folder, DISKS, DISK_BYTES)
-        return Guest(name, folder, self._folder / "hub", place.port, self._kernel, self._initial, disks)
+        image = self._image
+        return Guest(
+            name, folder, self._folder / "hub", place.port, image.kernel, self._initial, disks, image.accelerator
+        )
 
     def _node_file(self, name: str) -> dict[str, Any]:
         return {

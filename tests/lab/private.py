@@ -51,6 +51,7 @@ def _base(name: str, fabric: Literal["tcp", "roce"]) -> NodeConfig:
         host_nqn=host_nqn(row),
         address=row.address,
         fabric=fabric,
+        soft_roce=fabric == "roce",
         heartbeat_seconds=15,
     )
 

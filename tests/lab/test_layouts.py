@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from tests.lab.layouts import STRIPED, configs
 from tests.lab.machines import Lab
-from tests.lab.test_smoke import CHECK, COMPUTE, STORAGE, VOLUMES, WRITES, fill
+from tests.lab.test_smoke import CHECK, COMPUTE, REFUSED_BYTES, STORAGE, VOLUMES, WRITES, fill
 
 
 def test_striped_volumes_are_filled_over_the_fabric_by_two_and_read_by_two(lab: Lab, fabric: str) -> None:
@@ -24,7 +24,7 @@ def test_striped_volumes_are_filled_over_the_fabric_by_two_and_read_by_two(lab: 
         lab.document("configure-compute", *COMPUTE)
     assert {node: text.splitlines() for node, text in lab.on(COMPUTE, CHECK).items()} == dict.fromkeys(COMPUTE, sums)
     for command in WRITES:
-        assert lab.attempt("c1", command.format(volumes=VOLUMES)).code, f"not refused: {command}"
+        assert lab.attempt("c1", command.format(volumes=VOLUMES, bytes=REFUSED_BYTES)).code, f"not refused: {command}"
     assert '"healthy": true' in lab.run("c1", "headrace-agent health")
     for nodes in (COMPUTE, COMPUTE, STORAGE, STORAGE):
         lab.document("release-node", *nodes)

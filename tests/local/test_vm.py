@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from headrace.local.process_nodes import ProcessNodes
+from headrace.local.vm import accelerator as accelerating
 from headrace.local.vm import image
+from headrace.local.vm.accelerator import accelerator
 from headrace.local.vm.image import AGENT_REQUIREMENTS, VmUnavailable, build_image
 from headrace.local.vm.nodes import NoPortLeft, VmNodes
 from headrace.local.vm.preparing import images_folder
-from headrace.local.vm.qemu import HUB_PORTS, Guest, blank_disks, guest_command, hub_command, join_layers
+from headrace.local.vm.qemu import HUB_PORTS, SOFTWARE, Guest, blank_disks, guest_command, hub_command, join_layers
 
 CHECKOUT = Path(__file__).parents[2]
 
@@ -80,3 +82,31 @@ def test_images_are_kept_where_asked_or_in_the_users_cache(monkeypatch: pytest.M
 def test_guests_get_the_packages_that_the_agent_declares() -> None:
     declared = (CHECKOUT / "agent/pyproject.toml").read_text()
     assert all(f'"{one}"' in declared for one in AGENT_REQUIREMENTS)
+
+
+QEMU_THAT = {
+    "boots": "#!/bin/sh\necho 'Linux version 6.1'\n",
+    "hangs": "#!/bin/sh\necho 'Linux version 6.1'\nexec sleep 60\n",
+    "says nothing": "#!/bin/sh\nexit 0\n",
+    "fails": "#!/bin/sh\necho 'Linux version 6.1'\nexit 1\n",
+}
+
+
+@pytest.mark.parametrize("what", QEMU_THAT)
+def test_guests_run_on_virtualisation_only_where_a_kernel_boots_by_it(
+    what: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "qemu-system-x86_64").write_text(QEMU_THAT[what])
+    (tmp_path / "qemu-system-x86_64").chmod(0o755)
+    monkeypatch.setenv("PATH", f"{tmp_path}:/usr/bin:/bin")
+    monkeypatch.setattr(accelerating, "KVM_DEVICE", tmp_path)
+    monkeypatch.setattr(accelerating, "TRY_SECONDS", 0.3)
+    expected = "kvm" if what == "boots" else SOFTWARE
+    assert accelerator(tmp_path / "vmlinuz", tmp_path) == expected
+    (tmp_path / "qemu-system-x86_64").unlink()
+    assert accelerator(tmp_path / "vmlinuz", tmp_path) == expected
+
+
+def test_without_a_device_guests_are_emulated(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(accelerating, "KVM_DEVICE", tmp_path / "kvm")
+    assert accelerator(tmp_path / "vmlinuz", tmp_path) == SOFTWARE

@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from headrace.domain.errors import HeadraceError
+from headrace.local.vm.accelerator import accelerator
 
 KERNEL_PACKAGE = "linux-image-amd64"
 """The full kernel: Debian's cloud kernel has no rdma_rxe."""
@@ -26,8 +27,9 @@ GUEST_MODULES = (
     *("virtio_pci", "virtio_net", "virtio_console", "virtio_rng", "nvme", "nvme_fabrics", "nvme_tcp", "nvme_rdma"),
     *("nvmet", "nvmet_tcp", "nvmet_rdma", "rdma_rxe", "configfs", "raid0", "raid1", "raid10", "dm_mod", "dm_flakey"),
     *("xfs", "overlay", "loop", "crc32_generic", "crc32_pclmul", "crc32c_generic", "crc32c_intel", "libcrc32c"),
+    *("nvme_auth", "hmac", "sha256_generic", "dh_generic"),
 )
-"""rdma_rxe asks the kernel's crypto API for crc32, which modprobe does not see as a dependency."""
+"""rdma_rxe asks the kernel's crypto API for crc32, which modprobe does not see as a dependency; so do keys of hosts."""
 
 LEFT_OUT = (
     *("usr/share/doc", "usr/share/locale", "usr/share/man", "usr/share/info", "usr/share/perl", "usr/share/perl5"),
@@ -58,6 +60,8 @@ class Image:
     kernel: Path
     layers: tuple[Path, ...]
     kernel_version: str
+    accelerator: str
+    """QEMU's word for what guests run on: this machine's KVM, or emulation."""
 
 
 def missing_programs() -> tuple[str, ...]:
@@ -82,7 +86,8 @@ def build_image(folder: Path, say: Callable[[str], object]) -> Image:
         say(f"building the guest image with {kernel_package} in {place}")
         _build(place, kernel_package)
     version = (place / "version").read_text().strip()
-    return Image(place / "vmlinuz", (place / "guest.cpio",), version)
+    kernel = place / "vmlinuz"
+    return Image(kernel, (place / "guest.cpio",), version, accelerator(kernel, folder))
 
 
 def agent_layer(image: Image, agent: Path, requirements: Sequence[str], folder: Path) -> Path:

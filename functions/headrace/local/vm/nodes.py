@@ -76,6 +76,7 @@ class VmNodes:
             "port": self._ports[node.run_id, node.node_id],
             "hub": str(self._root / "hub"),
             "kernel": str(image.kernel),
+            "accelerator": image.accelerator,
             "initial_files": str(initial_files),
             "disks": [str(one) for one in blank_disks(folder, machine.disk_count if machine else 0, DISK_BYTES)],
             "node": {**self._processes.node_file(node, request), "process_node": False, "folder": "/var/lib/headrace"},

@@ -88,6 +88,7 @@ class Supervisor:
             port=int(given["port"]),
             kernel=Path(given["kernel"]),
             initial_files=Path(given["initial_files"]),
+            accelerator=str(given["accelerator"]),
             disks=tuple(Path(one) for one in given["disks"]),
         )
 
