@@ -28,7 +28,14 @@ FOLDER = "checkpoints"
 """Every file or folder directly below this folder of the results is one checkpoint."""
 
 MARKERS = (".metadata", ".complete")
-"""What a checkpoint that is a folder ends with: torch.distributed.checkpoint writes `.metadata` last."""
+"""What a checkpoint that is a folder ends with: torch.distributed.checkpoint writes `.metadata` last.
+
+Each node judges what lies below its own results folder, and the next attempt's node of the same rank gets that back. A
+checkpoint that the ranks of several nodes wrote together, each its own shards, is therefore whole only for the node that
+has the marker, whether or not the others' shards were saved in time: a job on several nodes that resumes so must find
+the same step on all of them (it lists its `$HEADRACE_RESUME`, and the ranks agree on the oldest), or gather its
+checkpoint on one node.
+"""
 
 KEPT = 3
 PIECE_BYTES = 1024 * 1024
