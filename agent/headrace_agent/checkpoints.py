@@ -30,11 +30,10 @@ FOLDER = "checkpoints"
 MARKERS = (".metadata", ".complete")
 """What a checkpoint that is a folder ends with: torch.distributed.checkpoint writes `.metadata` last.
 
-Each node judges what lies below its own results folder, and the next attempt's node of the same rank gets that back. A
-checkpoint that the ranks of several nodes wrote together, each its own shards, is therefore whole only for the node that
-has the marker, whether or not the others' shards were saved in time: a job on several nodes that resumes so must find
-the same step on all of them (it lists its `$HEADRACE_RESUME`, and the ranks agree on the oldest), or gather its
-checkpoint on one node.
+Each node judges what lies below its own results folder, and the next attempt's node of the same rank gets that back. Of
+a checkpoint that the ranks of several nodes wrote together, each its own shards, a node without the marker gets nothing
+back, and the node that has it gets its own shards, whether or not the others' were saved in time. Such a job writes a
+`.complete` on every node once all ranks are done, and its ranks agree on a step that all of them were given.
 """
 
 KEPT = 3
