@@ -2,10 +2,8 @@
 
 from __future__ import annotations
 
-import asyncio
 import os
 import sys
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 STREAMS = 16
@@ -13,7 +11,9 @@ STREAMS = 16
 
 def obstore_loop(bucket: str, prefix: str, folder: Path) -> None:
     """Copy by a plain asyncio loop over obstore; large objects as a stream of pieces."""
-    import obstore  # noqa: PLC0415 - each tool pays for its own imports
+    import asyncio  # noqa: PLC0415 - each tool pays for its own imports
+
+    import obstore  # noqa: PLC0415
 
     from headrace_agent.s3 import open_bucket  # noqa: PLC0415
 
@@ -35,6 +35,8 @@ def obstore_loop(bucket: str, prefix: str, folder: Path) -> None:
 
 def boto3_threads(bucket: str, prefix: str, folder: Path) -> None:
     """Copy by boto3's own transfer manager, several files at a time."""
+    from concurrent.futures import ThreadPoolExecutor  # noqa: PLC0415
+
     import boto3  # noqa: PLC0415
     from boto3.s3.transfer import TransferConfig  # noqa: PLC0415
     from botocore.config import Config  # noqa: PLC0415

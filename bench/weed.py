@@ -10,7 +10,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
@@ -18,6 +18,8 @@ import boto3
 
 KEY, SECRET, BUCKET = "bench", "bench-secret", "bench-data"
 PATIENCE_SECONDS = 60.0
+GRPC_OFFSET = 10_000
+"""How far above each of its ports weed takes another for gRPC."""
 
 
 @contextmanager
@@ -41,6 +43,7 @@ def weed(folder: Path) -> Iterator[int]:
     finally:
         server.terminate()
         server.wait()
+        _remove_sockets((master, volume, filer, port))
 
 
 def environment(port: int) -> dict[str, str]:
@@ -55,11 +58,11 @@ def environment(port: int) -> dict[str, str]:
 
 
 def free_ports(count: int) -> list[int]:
-    """Return ports that nobody listens on, with those 10,000 above them, which weed takes for gRPC."""
+    """Return ports that nobody listens on, with those GRPC_OFFSET above them."""
     found: list[int] = []
     while len(found) < count:
         port = random.SystemRandom().randrange(11_000, 22_000)
-        if port not in found and _is_free(port) and _is_free(port + 10_000):
+        if port not in found and _is_free(port) and _is_free(port + GRPC_OFFSET):
             found.append(port)
     return found
 
@@ -71,12 +74,20 @@ def _is_free(port: int) -> bool:
 
 def _command(folder: Path, master: int, volume: int, filer: int, port: int) -> list[str]:
     return [
-        *(str(Path(sys.executable).parent / "weed"), "server", f"-dir={folder / 'data'}"),
+        *(str(Path(sys.executable).parent / "weed"), f"-logdir={folder}", "server", f"-dir={folder / 'data'}"),
         *("-ip=127.0.0.1", "-ip.bind=127.0.0.1", f"-master.port={master}", f"-volume.port={volume}"),
         *("-filer", f"-filer.port={filer}", "-s3", f"-s3.port={port}", f"-s3.config={folder / 's3.json'}"),
         *("-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=50", "-master.volumeSizeLimitMB=1024"),
         "-master.telemetry=false",
     ]
+
+
+def _remove_sockets(ports: Iterable[int]) -> None:
+    """Remove the sockets that weed makes in /tmp, wherever its folder is, and leaves there."""
+    for port in ports:
+        for socket_port in (port, port + GRPC_OFFSET):
+            for path in Path("/tmp").glob(f"seaweedfs-*-{socket_port}.sock"):  # noqa: S108 - weed's own choice
+                path.unlink(missing_ok=True)
 
 
 def _await_bucket(port: int, server: subprocess.Popen[bytes]) -> None:

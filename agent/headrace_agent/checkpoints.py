@@ -29,7 +29,13 @@ FOLDER = "checkpoints"
 """Every file or folder directly below this folder of the results is one checkpoint."""
 
 MARKERS = (".metadata", ".complete")
-"""What a checkpoint that is a folder ends with: torch.distributed.checkpoint writes `.metadata` last."""
+"""What a checkpoint that is a folder ends with: torch.distributed.checkpoint writes `.metadata` last.
+
+Each node judges what lies below its own results folder, and the next attempt's node of the same rank gets that back. Of
+a checkpoint that the ranks of several nodes wrote together, each its own shards, a node without the marker gets nothing
+back, and the node that has it gets its own shards, whether or not the others' were saved in time. Such a job writes a
+`.complete` on every node once all ranks are done, and its ranks agree on a step that all of them were given.
+"""
 
 KEPT = 3
 PIECE_BYTES = 1024 * 1024

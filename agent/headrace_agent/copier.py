@@ -168,7 +168,7 @@ class Copier:
         trouble: Exception | None = None
         try:
             if large.trouble is None:
-                large.received = self._fetcher.fetch_span(connection, large.wanted, large.descriptor, span)
+                large.received = self._fetcher.fetch_span(connection, large.wanted, large.open, span)
                 self._tally.add_bytes(large.count(span))
                 self._spans.append(StagedSpan(large.part, span.start))
         except (FetchFailed, RangesRefused, Stopped) as error:

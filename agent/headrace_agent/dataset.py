@@ -31,7 +31,12 @@ def parse_part(text: str | bytes, where: str) -> Iterator[DatasetFile]:
 
 
 def index_line(path: str, size_bytes: int, etag: str, version: str, source: str) -> str:
-    """Return the line of the index that says what a file is; `version` is empty where the bucket keeps none."""
+    """Return the line of the index that says what a file is; `version` is empty where the bucket keeps none.
+
+    It is the version that was read, as the answer to the GET named it, not one that was listed: ListObjectsV2 names
+    none, and ListObjectVersions goes through all that ever was. `If-Match` with the listed ETag makes both the same
+    bytes; where an object was written again with those, it is the later version.
+    """
     described = {"path": path, "bytes": size_bytes, "etag": etag, "version": version, "source": source}
     return json.dumps(described, ensure_ascii=False) + "\n"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+from contextlib import AbstractContextManager, nullcontext
 from datetime import timedelta
 from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import urlsplit
@@ -63,6 +64,16 @@ class Span(NamedTuple):
     end: int
 
 
+class Target(NamedTuple):
+    """An open file, and the lock that is held while one of its streams writes, where there are several.
+
+    A file system lets one writer at a time into a file anyway; those that wait for it spin, those for a lock sleep.
+    """
+
+    descriptor: int
+    writing: AbstractContextManager[object] = nullcontext()
+
+
 class Received(NamedTuple):
     """What an answer said besides its bytes; `version` is empty where the bucket keeps none.
 
@@ -75,7 +86,7 @@ class Received(NamedTuple):
     md5: str | None
 
 
-def download(connection: Connection, source: Source, descriptor: int, span: Span | None = None) -> Received:
+def download(connection: Connection, source: Source, target: Target, span: Span | None = None) -> Received:
     """Write the object, or a span of it, where it belongs in the file.
 
     An ETag that is an MD5 is compared where the source asks for it, and where the bytes came over a wire in the clear:
@@ -99,7 +110,8 @@ def download(connection: Connection, source: Source, descriptor: int, span: Span
     md5 = hashlib.md5(usedforsecurity=False) if must_match_etag and span is None else None
     offset = span.start if span else 0
     for piece in connection.body(answer):
-        _write(descriptor, piece, offset)
+        with target.writing:
+            _write(target.descriptor, piece, offset)
         if md5:
             md5.update(piece)
         offset += len(piece)

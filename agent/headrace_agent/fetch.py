@@ -6,7 +6,6 @@ import errno
 import itertools
 import os
 import random
-import secrets
 import threading
 import time
 from collections.abc import Callable
@@ -14,7 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
 from headrace_agent.dataset import DatasetFile
-from headrace_agent.download import Busy, ObjectUnreadable, Received, Source, Span, Unlike, download
+from headrace_agent.download import Busy, ObjectUnreadable, Received, Source, Span, Target, Unlike, download
 from headrace_agent.http_connection import Connection
 from headrace_agent.pace import Pace
 from headrace_agent.reach import OpenBucket
@@ -57,7 +56,7 @@ class Fetcher:
         is_hashed: bool,
     ) -> None:
         self._open = open_store
-        self._temporary = os.fspath(temporary / secrets.token_hex(8))
+        self._temporary = os.fspath(temporary / os.urandom(8).hex())
         self._numbers = itertools.count()
         self._pace = Pace(streams)
         self._stop = stop
@@ -84,10 +83,10 @@ class Fetcher:
         source = self.source(wanted)
         return self._persist(wanted.source, lambda: self._fetch_once(connection, source, target))
 
-    def fetch_span(self, connection: Connection, wanted: DatasetFile, descriptor: int, span: Span) -> Received:
+    def fetch_span(self, connection: Connection, wanted: DatasetFile, target: Target, span: Span) -> Received:
         """Write one span of the object into the file. Raises FetchFailed, Stopped, RangesRefused."""
         source = self.source(wanted)
-        return self._persist(wanted.source, lambda: download(connection, source, descriptor, span))
+        return self._persist(wanted.source, lambda: download(connection, source, target, span))
 
     def _persist(self, address: S3Address, once: Callable[[], T]) -> T:
         failures, busy, since, said = 0, 0, time.monotonic(), ""
@@ -129,7 +128,7 @@ class Fetcher:
         descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_NOFOLLOW | os.O_CLOEXEC, FILE_MODE)
         try:
             try:
-                received = download(connection, source, descriptor)
+                received = download(connection, source, Target(descriptor))
             finally:
                 os.close(descriptor)
             check_md5(source, received.md5)

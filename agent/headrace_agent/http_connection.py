@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import ipaddress
 import math
 import socket
-import ssl
 import struct
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from functools import cache
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 from urllib.parse import SplitResult
+
+if TYPE_CHECKING:
+    import ssl
 
 CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 90.0
@@ -20,6 +21,7 @@ SILENCE_SECONDS = 90.0
 
 BUFFER_BYTES = 256 * 1024
 HEAD_END = b"\r\n\r\n"
+LOOPBACK = ("127.", "::1", "::ffff:127.")
 PORTS = {"http": 80, "https": 443}
 
 
@@ -127,7 +129,7 @@ class Connection:
             _bound_silence(opened)
             self._socket, self._whole = opened, socket.MSG_WAITALL
         self._place = (address.scheme, address.netloc)
-        self.is_guarded = address.scheme == "https" or ipaddress.ip_address(_peer_of(opened)).is_loopback
+        self.is_guarded = address.scheme == "https" or _peer_of(opened).startswith(LOOPBACK)
 
     def _exchange(self, request: bytes) -> Answer:
         if self._socket is None:
@@ -160,8 +162,7 @@ class Connection:
 
 
 def _peer_of(opened: socket.socket) -> str:
-    """Return the other side's address, without the zone that IPv6 may give it."""
-    return str(opened.getpeername()[0]).partition("%")[0]
+    return str(opened.getpeername()[0])
 
 
 def _bound_silence(opened: socket.socket) -> None:
@@ -192,4 +193,6 @@ def _parsed(head: bytes) -> Answer:
 @cache
 def tls() -> ssl.SSLContext:
     """Return the TLS settings, with the system's certificates."""
+    import ssl  # noqa: PLC0415 - a tenth of this agent's start, and not all of it speaks TLS
+
     return ssl.create_default_context()

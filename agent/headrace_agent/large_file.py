@@ -9,7 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from headrace_agent.dataset import DatasetFile
-from headrace_agent.download import Received, Span
+from headrace_agent.download import Received, Span, Target
 from headrace_agent.etags import md5_of
 from headrace_agent.s3 import plain_etag
 from headrace_agent.stage_state import StageState
@@ -30,7 +30,8 @@ class LargeFile:
         self.trouble: Exception | None = None
         self.received: Received | None = None
         self.counted_bytes = 0
-        self.descriptor, known = self._open(state)
+        descriptor, known = self._open(state)
+        self.open = Target(descriptor, threading.Lock())
         self._missing = [start for start in range(0, wanted.bytes, SPAN_BYTES) if start not in known] or [0]
         self._left = len(self._missing)
         self._lock = threading.Lock()
@@ -55,7 +56,7 @@ class LargeFile:
             self.trouble = self.trouble or trouble
             self._left -= 1
             if not self._left:
-                os.close(self.descriptor)
+                os.close(self.open.descriptor)
             return not self._left
 
     def put_in_place(self) -> bool:

@@ -245,22 +245,23 @@ class AgentNode:
             self.process.kill()
             self.process.wait(WAIT_SECONDS)
 
+    def processes(self) -> list[int]:
+        """Return the ids of all processes that carry this node's marker, dead ones left out.
+
+        Nodes of other test runs on the machine have the same run and node ids, and another folder.
+        """
+        found = []
+        for entry in Path("/proc").iterdir():
+            try:
+                environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
+            except OSError:
+                continue
+            if f"HEADRACE_RUN={RUN_ID}".encode() in environment and bytes(self.folder) in environment:
+                found.append(int(entry.name))
+        return found
+
     def output(self) -> str:
         return (self.folder / "agent.out").read_text(errors="replace")
-
-
-def marked_processes() -> list[int]:
-    """Return the ids of all processes that carry this run's marker, dead ones and other test workers' left out."""
-    worker = os.environ.get("PYTEST_XDIST_WORKER", "").encode()
-    found = []
-    for entry in Path("/proc").iterdir():
-        try:
-            environment = (entry / "environ").read_bytes() if entry.name.isdigit() else b""
-        except OSError:
-            continue
-        if f"HEADRACE_RUN={RUN_ID}".encode() in environment and worker in environment:
-            found.append(int(entry.name))
-    return found
 
 
 def is_alive(pid: int) -> bool:

@@ -17,7 +17,6 @@ from tests.agent.surroundings import (
     config,
     digest_of,
     is_alive,
-    marked_processes,
     python,
     stage_part,
     train_part,
@@ -62,7 +61,7 @@ def test_nothing_is_left_of_a_job_that_forks_twice_drops_its_environment_and_ign
     pids = [int(pid) for pid in s3.get(RESULTS_BUCKET, "out/pids").split()]
     assert [pid for pid in pids if is_alive(pid)] == []
     assert node.process
-    assert marked_processes() == [node.process.pid]
+    assert node.processes() == [node.process.pid]
 
 
 def test_sigterm_stops_the_job_saves_what_it_saved_and_ends_the_agent_with_0(
@@ -77,7 +76,7 @@ def test_sigterm_stops_the_job_saves_what_it_saved_and_ends_the_agent_with_0(
     assert s3.keys(RESULTS_BUCKET) == ["out/first.ckpt", "out/last.ckpt"]
     assert s3.json(RUN_BUCKET, PREFIX + failed["manifest"])["files"] == 2
     assert bus.kinds[-2:] == ["Job Failed", "Node Leaving"]
-    assert marked_processes() == []
+    assert node.processes() == []
 
 
 def test_a_command_that_ignores_sigterm_is_killed_after_its_grace(node: AgentNode, s3: S3, bus: FakeBus) -> None:
@@ -99,7 +98,7 @@ def test_the_deadline_stops_the_job_and_the_agent(node: AgentNode, bus: FakeBus)
     assert node.process.wait(40) == 0
     assert bus.kinds[-2:] == ["Job Failed", "Node Leaving"]
     assert bus.bodies("Node Leaving")[0]["reason"].startswith("the deadline ")
-    assert marked_processes() == []
+    assert node.processes() == []
 
 
 def test_after_kill_9_a_new_agent_ends_the_job_saves_its_results_and_counts_on(

@@ -20,7 +20,6 @@ from tests.agent.surroundings import (
     AgentNode,
     await_true,
     config,
-    marked_processes,
     python,
     train_part,
 )
@@ -220,7 +219,7 @@ def test_an_idle_agent_that_hears_nothing_leaves_and_says_why(node: AgentNode, b
     assert node.process
     assert node.process.wait(40) == 0
     assert bus.bodies("Node Leaving") == [{"reason": "no work, and the control plane was not heard for 1.5 s"}]
-    assert marked_processes() == []
+    assert node.processes() == []
 
 
 def test_an_agent_that_gets_no_identity_leaves(node: AgentNode, bus: FakeBus) -> None:
@@ -254,4 +253,4 @@ def test_a_shorter_deadline_in_the_lease_ends_the_job_too(node: AgentNode, s3: S
     assert bus.await_event("Job Failed")["reason"].startswith("the job was stopped: the deadline ")
     assert node.process
     await_true(lambda: node.process is not None and node.process.poll() == 0, "the agent's end")
-    assert marked_processes() == []
+    assert node.processes() == []

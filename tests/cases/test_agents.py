@@ -31,7 +31,6 @@ from tests.agent.surroundings import (
     await_true,
     config,
     is_alive,
-    marked_processes,
     python,
     train_part,
 )
@@ -134,7 +133,7 @@ def test_r129_a_loader_that_went_to_init_and_ignores_sigterm_ends_with_its_job(
     bus.await_event("Job Done")
     assert not is_alive(int(s3.get(RESULTS_BUCKET, "out/loader.pid")))
     assert node.process
-    assert marked_processes() == [node.process.pid]
+    assert node.processes() == [node.process.pid]
 
 
 def test_r131_a_script_that_is_not_there_fails_once_with_the_real_error(node: AgentNode, bus: FakeBus) -> None:
@@ -179,7 +178,7 @@ def test_r035_an_agent_that_reaches_nobody_is_gone_at_its_deadline(node: AgentNo
     node.start_without_identity()
     assert node.process
     assert node.process.wait(40) == 0
-    assert marked_processes() == []
+    assert node.processes() == []
 
 
 def test_r140_an_agent_killed_in_the_final_upload_saves_the_rest_when_it_is_back(

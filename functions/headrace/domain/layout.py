@@ -81,7 +81,11 @@ def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
 
 
 def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
-    """Return one volume per compute node that has SSDs, on what the data set leaves free."""
+    """Return one volume per compute node that has SSDs, on what the data set leaves free.
+
+    Never on a storage node, so none has results left to upload when the compute nodes are gone; what a compute node
+    had not uploaded yet when it was lost is lost with it.
+    """
     taken = _own_dataset_bytes(candidate) if candidate.kind == "local" else 0
     free = candidate.compute.machine.ssd_bytes - taken
     if free < calibration.VOLUME_OVERHEAD_BYTES:
