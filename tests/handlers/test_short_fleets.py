@@ -12,10 +12,8 @@ from headrace.handlers import launch_fleet, replace_nodes
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SimulatedSite
 from headrace.ports import LaunchFault, LaunchResult
-from tests.handlers.test_fleet_steps import order, planned
+from tests.handlers.orders import order
 from tests.simulated_runs import job, machines_alive, nodes_of, receipt_of, simulated_site
-
-__all__ = ["planned"]
 
 
 def short_by(site: SimulatedSite, *missing: int) -> list[LaunchRequest]:
