@@ -202,7 +202,7 @@ class Words:
             *places.ec2("network-interface"),
             *places.ec2("spot-instances-request"),
             *places.ec2("capacity-reservation"),
-            *places.ec2("placement-group"),
+            *places.ec2("placement-group", places.placement_groups),
         ]
 
     def _make_service_role(self) -> Grant:
@@ -272,6 +272,10 @@ class Words:
         """Answer tasks that wait in training_run; AWS scopes this to a machine at best, and the token does the rest."""
         actions = ["states:SendTaskSuccess", "states:SendTaskFailure", "states:SendTaskHeartbeat"]
         return Grant(actions, self.places.machine("training_run"))
+
+    def fail_tasks(self) -> Grant:
+        """Fail tasks that wait in training_run, whose machines are gone."""
+        return Grant(["states:SendTaskFailure"], self.places.machine("training_run"))
 
     def put_events(self, source: str) -> Grant:
         """Publish on the bus, under one name."""

@@ -33,6 +33,7 @@ class Network(Construct):
         else:
             self.vpc_id, self.subnets = region.vpc.vpc_id, region.vpc.subnets
             self._route_tables: Sequence[str] = region.vpc.route_tables
+        self.placement_groups = tuple(self._placement_group(number) for number, _ in enumerate(self.subnets))
         self.storage = self._group("Storage", "headrace machines that hold data sets")
         self.compute = self._group("Compute", "headrace machines that train")
         self._open_fabric()
@@ -43,6 +44,19 @@ class Network(Construct):
     def subnets_with_zones(self) -> str:
         """Return `subnet-id:zone,…`, as functions are told."""
         return Fn.join(",", [Fn.join(":", [one.subnet_id, one.zone]) for one in self.subnets])
+
+    @property
+    def placement_groups_with_zones(self) -> str:
+        """Return `group:zone,…`, as functions are told."""
+        pairs = zip(self.placement_groups, self.subnets, strict=True)
+        return Fn.join(",", [Fn.join(":", [name, subnet.zone]) for name, subnet in pairs])
+
+    def _placement_group(self, number: int) -> str:
+        """Return the name of a cluster placement group for one zone, which CloudFormation chooses itself.
+
+        A group stands in the zone of what is first launched into it, so that each zone needs its own.
+        """
+        return ec2.CfnPlacementGroup(self, f"Cluster{number}", strategy="cluster").ref
 
     @property
     def group_ids(self) -> tuple[str, str]:

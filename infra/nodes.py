@@ -2,7 +2,8 @@
 
 A template carries one plain network interface, because a fleet mixes types and an EFA interface fails on a type that
 has none. A type with EFA gets a template of its own, `<stack>-compute-<architecture>-<type>`, when the context names
-its number of interfaces (`efa_interfaces`); the fabric's own traffic is IP and never uses EFA.
+its number of interfaces (`efa_interfaces`), and functions are told of which types; the fabric's own traffic is IP and
+never uses EFA.
 """
 
 from __future__ import annotations

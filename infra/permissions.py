@@ -22,12 +22,11 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     files = [may.list_run_bucket(), may.read_objects("runs/*")]
     keep = may.write_objects("runs/*")
     documents = may.send_documents()
-    offers, surroundings = may.read_offers(), may.check_surroundings()
+    offers, surroundings, elsewhere = may.read_offers(), may.check_surroundings(), may.reach_elsewhere()
     speak, lost = may.put_events(RUN_SOURCE), may.report_failures()
     end = [may.start("decommission"), may.see_executions("decommission")]
     clean = [may.delete_objects("runs/*/nodes/*", "runs/*/receipt-*"), *may.remove_probe(), *may.abort_uploads()]
     watch = [may.see_executions("training_run"), may.stop_executions("training_run")]
-    elsewhere = may.reach_elsewhere()
     see_machines, terminate = may.list_machines(), may.terminate_machines()
     table: dict[str, Sequence[Grant]] = {
         # training_run
@@ -60,11 +59,17 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
             speak,
             lost,
         ],
+        "OnInstanceEvent": [*rows, see_machines, *documents, *_warn_jobs(may), may.fail_tasks(), speak, lost],
         "OnExecutionStatus": [*rows, *end, lost],
         "OnSweep": [*rows, may.delete_rows(), *files, *clean, see_machines, terminate, *watch, *end, lost, *elsewhere],
         "OnStackDelete": [may.read_rows(), see_machines, may.see_executions("training_run")],
     }
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
+
+
+def _warn_jobs(may: Words) -> list[Grant]:
+    """Return what it takes to leave notices in the folders of machines."""
+    return [may.list_run_bucket(), may.write_objects("runs/*/nodes/*")]
 
 
 def machine_grants(places: Places, calls: Mapping[str, Sequence[str]]) -> dict[str, Sequence[Grant]]:

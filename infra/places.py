@@ -25,6 +25,7 @@ class Places:
     launch_template_ids: tuple[str, ...]
     image_ids: tuple[str, ...]
     subnet_ids: tuple[str, ...]
+    placement_groups: tuple[str, ...]
     group_ids: tuple[str, ...]
     documents: tuple[str, ...]
 

@@ -20,6 +20,8 @@ from infra.places import Places
 
 JOBS_PREFIX = "jobs/"
 BAD_ENDINGS = ("FAILED", "TIMED_OUT", "ABORTED")
+INSTANCE_ENDS = ("shutting-down", "stopping", "stopped", "terminated")
+INSTANCE_WARNINGS = ("EC2 Spot Instance Interruption Warning", "EC2 Instance Rebalance Recommendation")
 SWEEP_EVERY_MINUTES = 2
 DELIVERY_ATTEMPTS = 8
 EVENT_AGE_HOURS = 1
@@ -41,10 +43,11 @@ class Rules(Construct):
         super().__init__(scope, id_)
         self._places, self._bus, self._functions = places, bus, functions
         self._on_agent_event()
+        self._on_instance_event()
         self._on_execution_status()
         self._on_sweep()
         self._on_upload(machines["training_run"])
-        for name in ("OnAgentEvent", "OnExecutionStatus", "OnSweep"):
+        for name in ("OnAgentEvent", "OnInstanceEvent", "OnExecutionStatus", "OnSweep"):
             self._give_failures_a_place(name)
 
     def _on_agent_event(self) -> None:
@@ -56,6 +59,23 @@ class Rules(Construct):
             event_pattern=events.EventPattern(source=[AGENT_SOURCE]),
             targets=[self._target("OnAgentEvent", EVENT_AGE_HOURS)],
         )
+
+    def _on_instance_event(self) -> None:
+        """Tell of machines that end or will be taken back; EC2 says of none whose it is, so the function asks."""
+        ends = events.EventPattern(
+            source=["aws.ec2"],
+            detail_type=["EC2 Instance State-change Notification"],
+            detail={"state": list(INSTANCE_ENDS)},
+        )
+        warnings = events.EventPattern(source=["aws.ec2"], detail_type=list(INSTANCE_WARNINGS))
+        for id_, what, pattern in (("MachinesEnd", "end", ends), ("MachinesWarned", "will be taken back", warnings)):
+            events.Rule(
+                self,
+                id_,
+                description=f"headrace: machines that {what}",
+                event_pattern=pattern,
+                targets=[self._target("OnInstanceEvent", EVENT_AGE_HOURS)],
+            )
 
     def _on_execution_status(self) -> None:
         """Ask for the decommission of a run whose execution ended without its own."""

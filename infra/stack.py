@@ -76,6 +76,7 @@ class HeadraceStack(Stack):
             launch_template_ids=self.nodes.template_ids,
             image_ids=tuple(self.images.ids.values()),
             subnet_ids=tuple(one.subnet_id for one in self.network.subnets),
+            placement_groups=self.network.placement_groups,
             group_ids=self.network.group_ids,
             documents=tuple(self.documents.names),
         )
@@ -106,6 +107,8 @@ class HeadraceStack(Stack):
             "HEADRACE_NODE_ROLE_ID": self.node_role.role_id,
             "HEADRACE_SUBNETS": self.network.subnets_with_zones,
             "HEADRACE_MACHINES": self.places.machines_prefix,
+            "HEADRACE_PLACEMENT_GROUPS": self.network.placement_groups_with_zones,
+            "HEADRACE_EFA_TYPES": ",".join(sorted(self._region.efa_interfaces)),
             "POWERTOOLS_SERVICE_NAME": "headrace",
             "POWERTOOLS_METRICS_NAMESPACE": "headrace",
             "POWERTOOLS_LOG_LEVEL": "INFO",

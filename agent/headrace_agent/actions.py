@@ -1,7 +1,8 @@
 """What can be done to a machine, as data: it is printed, recorded or executed, and always the same.
 
 Names that a kernel gives only when things are there stand as `namespace(UUID)` (the block device of a namespace that
-was connected to) and `controllers(NQN)` (its connections); they are resolved when the action is done.
+was connected to), `queues(UUID)` (those that its requests go through) and `controllers(NQN)` (connections); they are
+resolved when the action is done.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ State = Literal[
     "mounted",
     "unmounted",
     "connected",
+    "reachable",
     "disconnected",
     "reads",
     "formatted",
@@ -38,10 +40,10 @@ class Unless:
     """A state in which an action has nothing to do, of the thing that `value` names.
 
     `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
-    `connected`: `NQN@address`; `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a whole XFS.
-    `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`. `assembled`,
-    `stopped`: an array. `marked`: `device=text` in the first block. `mapped`: a name of device-mapper. `sealed`: one
-    that refuses writes. `still`: a device to which nothing was written for a while.
+    `connected`: `NQN@address`; `reachable`, `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a
+    whole XFS. `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`.
+    `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `mapped`: a name of device-mapper.
+    `sealed`: one that refuses writes. `still`: a device to which nothing was written for a while.
     """
 
     kind: State
@@ -56,6 +58,7 @@ class Run:
     """A command; `tries` repeats one that needs something to appear, `may_fail` lets the next action go on.
 
     One that has not ended after `seconds` is killed, and counts as failed even if the kernel does not let go of it.
+    When it has failed and `spare` holds, it was one of several ways, and is done without.
     """
 
     argv: tuple[str, ...]
@@ -63,9 +66,10 @@ class Run:
     tries: int = 1
     may_fail: bool = False
     seconds: int = 300
+    spare: Unless | None = None
 
     def __str__(self) -> str:
-        return shlex.join(self.argv) + _remark(self.unless)
+        return shlex.join(self.argv) + _remark(self.unless, self.spare)
 
 
 @dataclass(frozen=True)
@@ -140,7 +144,9 @@ class Together:
     unless: None = None
 
     def __str__(self) -> str:
-        return "\n".join([*(f"{shlex.join(one.argv)} &{_remark(one.unless)}" for one in self.commands), "wait"])
+        return "\n".join(
+            [*(f"{shlex.join(one.argv)} &{_remark(one.unless, one.spare)}" for one in self.commands), "wait"]
+        )
 
 
 Action = Run | Write | Link | Mark | Await | Together
@@ -151,5 +157,7 @@ def one_by_one(actions: Iterable[Action]) -> list[Action]:
     return [one for action in actions for one in (action.commands if isinstance(action, Together) else (action,))]
 
 
-def _remark(unless: Unless | None) -> str:
-    return f"  # unless {unless}" if unless else ""
+def _remark(unless: Unless | None, spare: Unless | None = None) -> str:
+    words = [f"unless {unless}"] if unless else []
+    words += [f"may fail once {spare}"] if spare else []
+    return f"  # {', '.join(words)}" if words else ""

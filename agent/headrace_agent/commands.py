@@ -15,6 +15,7 @@ import obstore
 from headrace_agent import VERSION
 from headrace_agent.config import parse_config
 from headrace_agent.fields import ConfigError
+from headrace_agent.files import write_atomically
 from headrace_agent.lock import FolderBusy
 from headrace_agent.node import Node, load_node
 from headrace_agent.runner import ActionFailed
@@ -108,10 +109,12 @@ def _configure(node: Node, environ: Mapping[str, str], options: argparse.Namespa
     from headrace_agent.configure import actions_for, configure  # noqa: PLC0415 - the other commands need none of it
     from headrace_agent.reports import configured_body, leave_report  # noqa: PLC0415 - same
 
-    config = parse_config(options.config.read_text() if options.config else config_text(node, environ))
+    text = options.config.read_text() if options.config else config_text(node, environ)
+    config = parse_config(text)
     if options.only_print:
         return _say("\n".join(str(action) for action in actions_for(node, config)))
     done = configure(node, config, _say)
+    write_atomically(node.configured, text)
     leave_report(node.folder / "spool", configured_body(done.actions, done.not_executed, done.fabric))
     return _say(done.in_words)
 
@@ -169,6 +172,7 @@ def _health(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> in
 def _release(node: Node, _environ: Mapping[str, str], _: argparse.Namespace) -> int:
     from headrace_agent.configure import release  # noqa: PLC0415 - as above
 
+    node.configured.unlink(missing_ok=True)
     left = release(node, _say)
     if left:
         raise ActionFailed(f"still there after the release: {'; '.join(left)}")

@@ -9,6 +9,7 @@ from headrace_agent.actions import Action, one_by_one
 from headrace_agent.config import NodeConfig
 from headrace_agent.connect_commands import TRANSPORTS
 from headrace_agent.fields import ConfigError
+from headrace_agent.health import lost_connections
 from headrace_agent.kernel_names import SYSTEM
 from headrace_agent.leftovers import leftovers
 from headrace_agent.machine import Machine, imagined_machine, rdma_device, this_machine
@@ -45,7 +46,7 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
     if not node.process_node:
         done = execute(actions, say)
         words = f"configured as {config.role} node: {done} of {len(actions)} actions were needed"
-        return Configured(len(actions), (), words, fabric_in_words(config, rdma_device(SYSTEM)))
+        return Configured(len(actions), (), words, _fabric_now(config))
     own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
     for volume in own:
         (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
@@ -70,6 +71,13 @@ def fabric_in_words(config: NodeConfig, device: str | None) -> str | None:
     if config.fabric == "tcp":
         return f"NVMe/TCP at {config.address}"
     return f"NVMe/RoCE at {config.address}, {f'by the device {device}' if device else 'in software'}"
+
+
+def _fabric_now(config: NodeConfig) -> str | None:
+    """Return the fabric in words, with the paths that are missing: what has another one is set up without them."""
+    words = fabric_in_words(config, rdma_device(SYSTEM))
+    lost = lost_connections(config) if config.role == "compute" else []
+    return f"{words}; of {len(config.imports)} paths: {'; '.join(lost)}" if words and lost else words
 
 
 def machine_for(node: Node, config: NodeConfig) -> Machine:

@@ -14,6 +14,9 @@ TRANSPORTS = {"tcp": "tcp", "roce": "rdma"}
 CONNECT_TRIES = 240
 """Tries at least half a second apart: another storage node of the run may still be on its way to export."""
 
+SPARE_CONNECT_SECONDS = 20
+"""For one of several paths to the same bytes: longer than a target that is there ever takes, also emulated."""
+
 CONNECT_SECONDS = 60
 """A connection refused for a wrong key can hang in the kernel for good over RDMA (measured)."""
 
@@ -46,17 +49,25 @@ def rdma_link(config: NodeConfig, machine: Machine) -> list[Action]:
 def connect_all(config: NodeConfig, imports: Sequence[Import]) -> list[Action]:
     """Return what connects to all subsystems at once and says when what waits for a dead one fails.
 
-    nvme-cli 2.3 has no option for the latter, and the kernel asks for it anew for each controller.
+    nvme-cli 2.3 has no option for the latter, and the kernel asks for it anew for each controller. Of several paths to
+    the same bytes one is enough to begin with: the machine at the end of another may be lost already.
     """
     if not imports:
         return []
     transport = transport_of(config)
+    spares = several_paths(imports)
     return [
         Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
         Write("/sys/module/nvme_core/parameters/iopolicy", "round-robin", may_fail=True),
-        Together(tuple(_connect(config, one, transport) for one in imports)),
+        Together(tuple(_connect(config, one, transport, spare=one in spares) for one in imports)),
         *(_fast_fail(nqn, seconds) for nqn, seconds in dict.fromkeys(_tuned(imports))),
     ]
+
+
+def several_paths(imports: Sequence[Import]) -> list[Import]:
+    """Return the imports of subsystems that are reached at more than one address."""
+    nqns = [one.subsystem_nqn for one in imports]
+    return [one for one in imports if nqns.count(one.subsystem_nqn) > 1]
 
 
 def connect_copy(config: NodeConfig, one: Copy, tries: int) -> list[Action]:
@@ -75,7 +86,9 @@ def disconnect(nqn: str) -> Action:
     return Run(argv, Unless("disconnected", nqn), may_fail=True, seconds=DISCONNECT_SECONDS)
 
 
-def _connect(config: NodeConfig, one: Import, transport: str, tries: int = CONNECT_TRIES) -> Run:
+def _connect(
+    config: NodeConfig, one: Import, transport: str, tries: int = CONNECT_TRIES, *, spare: bool = False
+) -> Run:
     """Return the command for one connection; long options, since short ones changed their meaning."""
     nqn, target = subsystem_nqn(one.subsystem_nqn), address(one.address)
     argv = (
@@ -84,7 +97,10 @@ def _connect(config: NodeConfig, one: Import, transport: str, tries: int = CONNE
         *(f"--nr-io-queues={one.queues}", f"--ctrl-loss-tmo={one.loss_seconds}"),
         *(f"--reconnect-delay={one.reconnect_seconds}", f"--keep-alive-tmo={one.keep_alive_seconds}"),
     )
-    return Run(argv, Unless("connected", f"{nqn}@{target}"), tries=tries, seconds=CONNECT_SECONDS)
+    there = Unless("connected", f"{nqn}@{target}")
+    if spare:
+        return Run(argv, there, tries=tries, seconds=SPARE_CONNECT_SECONDS, spare=Unless("reachable", nqn))
+    return Run(argv, there, tries=tries, seconds=CONNECT_SECONDS)
 
 
 def _tuned(imports: Sequence[Import]) -> list[tuple[str, int]]:

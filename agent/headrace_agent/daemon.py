@@ -13,6 +13,7 @@ from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 
 from headrace_agent import VERSION
+from headrace_agent.health_watch import HealthWatch
 from headrace_agent.identity import await_identity
 from headrace_agent.interruption import Interruption
 from headrace_agent.lease import Lease
@@ -21,6 +22,7 @@ from headrace_agent.lock import FolderLock
 from headrace_agent.memory import limit_allocator
 from headrace_agent.node import Node
 from headrace_agent.outbox import Outbox
+from headrace_agent.path_watch import PathWatch
 from headrace_agent.process_tree import become_subreaper
 from headrace_agent.putevents import EventBus
 from headrace_agent.reporter import Reporter
@@ -63,6 +65,7 @@ class Daemon:
         self._lease = Lease(node.deadline_at, node.idle_lease_seconds)
         self._serving = Serving()
         self._interruption = Interruption(environ)
+        self._health = HealthWatch(node.configured, node.volumes)
         self._worker: Worker | None = None
         self._next_heartbeat = 0.0
         self._wake_read, self._wake_write = os.pipe2(os.O_NONBLOCK | os.O_CLOEXEC)
@@ -91,6 +94,7 @@ class Daemon:
         LeaseReader(self._node, self._lease).start()
         if not self._node.process_node:
             self._interruption.start()
+            self._watch_the_data_path()
         identity = await_identity(self._node, self._is_over)
         if identity is None:
             return
@@ -107,12 +111,18 @@ class Daemon:
             LOG.error("the running task did not stop in time")
         say("Node Leaving", {"reason": self._reason})
 
+    def _watch_the_data_path(self) -> None:
+        """Watch what a reader uses of other machines; a storage node leaves those that it filled when it has sealed."""
+        if self._node.role == "compute":
+            self._health.start()
+            PathWatch().start()
+
     def _tend(self, worker: Worker, say: Reporter, outbox: Outbox) -> None:
         pass_on(self._node.folder / "spool", say)
         worker.tend()
         if time.monotonic() >= self._next_heartbeat:
             self._next_heartbeat = time.monotonic() + worker.heartbeat_seconds
-            say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth()))
+            say("Telemetry Sampled", heartbeat(worker.activity, outbox.depth(), self._health.told))
 
     def _is_over(self, seconds: float) -> bool:
         """Wait that long, or less when a signal comes. Tell whether the agent must leave."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import os
 import subprocess
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
@@ -20,18 +20,23 @@ PROBES_AT_ONCE = 32
 AFTER_KILL_SECONDS = 0.5
 
 
-def troubles(config: NodeConfig, volumes: Path) -> list[str]:
-    """Return what is wrong, in words; nothing when all is well.
+def troubles(config: NodeConfig, volumes: Path, members: Collection[str] | None = None) -> list[str]:
+    """Return what is wrong, in words; nothing when all is well. Only the given members are read, or all of them.
 
     md shows no failure of a RAID 0, and a mount outlives its devices, so each member is read past every cache.
     """
-    found = [trouble for one in config.imports for trouble in _connection(one)]
+    found = lost_connections(config)
     used = [one for one in config.volumes if one.slices]
     found += [trouble for one in used for trouble in _mount(one, volumes)]
-    members = [(one, uuid) for one in used for uuid in one.slices]
+    chosen = [(one, uuid) for one in used for uuid in one.slices if members is None or uuid in members]
     with ThreadPoolExecutor(PROBES_AT_ONCE) as threads:
-        found += [trouble for trouble in threads.map(lambda pair: _member(*pair), members) if trouble]
+        found += [trouble for trouble in threads.map(lambda pair: _member(*pair), chosen) if trouble]
     return found + [trouble for one in used for trouble in _array(one)]
+
+
+def lost_connections(config: NodeConfig) -> list[str]:
+    """Return what is wrong with the connections alone, in words."""
+    return [trouble for one in config.imports for trouble in _connection(one)]
 
 
 def _connection(one: Import) -> Iterator[str]:

@@ -9,6 +9,7 @@ from pathlib import Path
 from headrace_agent.machine import NVME_DISK
 
 NAMESPACE = re.compile(r"namespace\(([0-9a-f-]{36})\)")
+QUEUES = re.compile(r"queues\(([0-9a-f-]{36})\)")
 CONTROLLERS = re.compile(r"controllers\(([A-Za-z0-9.:-]+)\)")
 SYSTEM = Path("/sys")
 
@@ -20,6 +21,11 @@ class NotThere(Exception):
 def namespace(uuid: str) -> str:
     """Return the word that stands for the device of a namespace, until it is known."""
     return f"namespace({uuid})"
+
+
+def uuids_in(text: str) -> list[str]:
+    """Return the UUID of each namespace that the text stands for."""
+    return NAMESPACE.findall(text)
 
 
 def with_devices(text: str, system: Path = SYSTEM) -> str:
@@ -35,12 +41,21 @@ def device_of(uuid: str, system: Path = SYSTEM) -> str:
     raise NotThere(f"no connected namespace has the UUID {uuid}")
 
 
-def with_controllers(path: str, system: Path = SYSTEM) -> list[str]:
-    """Return the path once for each controller that its `controllers(NQN)` stands for; without one, the path itself."""
-    found = CONTROLLERS.search(path)
-    if found is None:
-        return [path]
-    return [path.replace(found[0], one.name) for one in controllers(found[1], system)]
+def with_names(path: str, system: Path = SYSTEM) -> list[str]:
+    """Return the path once for each thing that its name stands for, or the path itself where it holds no such name.
+
+    `controllers(NQN)` stands for the connections to a subsystem, `queues(UUID)` for the block devices through which a
+    namespace's requests go: with native multipath those are the hidden ones, one for each connection.
+    """
+    if found := CONTROLLERS.search(path):
+        return [path.replace(found[0], one.name) for one in controllers(found[1], system)]
+    if found := QUEUES.search(path):
+        return [path.replace(found[0], one) for one in _queues(found[1], system)]
+    return [path]
+
+
+def _queues(uuid: str, system: Path) -> Iterator[str]:
+    return (entry.name for entry in sorted((system / "block").glob("nvme*")) if read(entry / "uuid") == uuid)
 
 
 def controllers(nqn: str, system: Path = SYSTEM) -> Iterator[Path]:

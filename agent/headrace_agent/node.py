@@ -58,6 +58,11 @@ class Node:
         return self.folder / "state"
 
     @property
+    def configured(self) -> Path:
+        """The configuration that the machine was made to follow last; absent when it was undone."""
+        return self.state / "configured.json"
+
+    @property
     def idle_heartbeat_seconds(self) -> float:
         """Seconds between heartbeats until a configuration says otherwise."""
         return 1.0 if self.process_node else 15.0

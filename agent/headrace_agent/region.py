@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import http.client
 import os
 from collections.abc import Mapping
 from functools import cache
@@ -35,6 +34,8 @@ def bucket_region(bucket: str, own: str) -> str:
 
     S3 names it in `x-amz-bucket-region` even when it refuses the request (HeadBucket in the S3 API reference).
     """
+    import http.client  # noqa: PLC0415 - commands that are given an endpoint, or whose region is known, need none of it
+
     connection = http.client.HTTPSConnection(f"s3.{own}.amazonaws.com", timeout=5)
     try:
         connection.request("HEAD", f"/{bucket}")

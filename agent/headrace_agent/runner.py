@@ -13,7 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Write
-from headrace_agent.kernel_names import NotThere, with_controllers, with_devices
+from headrace_agent.kernel_names import NotThere, with_devices, with_names
 from headrace_agent.states import BLOCK_BYTES, holds
 
 AGAIN_SECONDS = 0.5
@@ -74,7 +74,7 @@ def _do(action: Action, is_stopped: Callable[[], bool]) -> None:
 def _change_file(action: Write | Link | Mark) -> None:
     try:
         if isinstance(action, Write):
-            for path in with_controllers(action.path):
+            for path in with_names(action.path):
                 Path(path).parent.mkdir(parents=True, exist_ok=True)
                 Path(path).write_text(action.text)
         elif isinstance(action, Link):
@@ -124,7 +124,7 @@ def _run(action: Run, is_stopped: Callable[[], bool]) -> None:
             break
         if tries_left:
             time.sleep(AGAIN_SECONDS)
-        if action.unless and holds(action.unless):
+        if any(one and holds(one) for one in (action.unless, action.spare)):
             return
     raise ActionFailed(f"{action}: {trouble}")
 

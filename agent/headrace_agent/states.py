@@ -54,6 +54,10 @@ def _connected(value: str) -> bool:
     return any(f"traddr={address}," in f"{read(one / 'address')}," for one in controllers(nqn))
 
 
+def _reachable(nqn: str) -> bool:
+    return any(read(one / "state") == "live" for one in controllers(nqn))
+
+
 def _reads(value: str) -> bool:
     path, _, text = value.partition("=")
     return read(path) == text
@@ -139,6 +143,7 @@ STATES: Mapping[str, Callable[[str], bool]] = {
     "mounted": lambda value: is_mounted(Path(value)),
     "unmounted": lambda value: not is_mounted(Path(value)),
     "connected": _connected,
+    "reachable": _reachable,
     "disconnected": lambda value: not list(controllers(value)),
     "reads": _reads,
     "formatted": _formatted,

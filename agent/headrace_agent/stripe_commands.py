@@ -8,6 +8,7 @@ from pathlib import Path
 from headrace_agent.actions import Action, Await, Run, Unless, Write
 from headrace_agent.config import Volume
 from headrace_agent.fields import ConfigError
+from headrace_agent.kernel_names import uuids_in
 from headrace_agent.names import plain_name, uuid_text
 
 LOG_STRIPE_BYTES_MAX = 256 * 1024
@@ -84,6 +85,7 @@ def make_array(volume: Volume, members: Sequence[str]) -> list[Action]:
     assemble = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--run", *members)
     return [
         Await(Unless("present", ",".join(members)), APPEAR_SECONDS),
+        *no_scheduler(members),
         Run(assemble, there, may_fail=True),
         Run(("mdadm", "--stop", device), there, may_fail=True),
         Run(("wipefs", "-aq", *members), known),
@@ -141,6 +143,15 @@ def make_file_system(volume: Volume) -> Action:
     )
 
 
+def no_scheduler(members: Sequence[str]) -> list[Action]:
+    """Return what takes away the scheduler of members on other machines, which have their own order of requests.
+
+    The kernel gives `mq-deadline` to a connection of one queue. How far is read ahead is the array's affair alone.
+    """
+    uuids = [uuid for one in members for uuid in uuids_in(one)]
+    return [Write(f"/sys/block/queues({one})/queue/scheduler", "none", may_fail=True) for one in uuids]
+
+
 def read_ahead(volume: Volume) -> Action:
     """Return the command that reads several whole stripes ahead."""
     stripe = _stripe_bytes(volume) * data_members(volume)
@@ -162,6 +173,7 @@ def sealed_volume(volume: Volume, members: Sequence[str], folder: Path) -> list[
     argv = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--readonly", "--run", *members)
     return [
         Await(Unless("present", ",".join(members)), APPEAR_SECONDS),
+        *no_scheduler(members),
         Run(("blockdev", "--setro", *members), there),
         Run(argv, there),
         read_ahead(volume),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,6 +23,7 @@ def boot_id(path: Path = Path("/proc/sys/kernel/random/boot_id")) -> str:
         return "unknown"
 
 
-def heartbeat(activity: str, outbox_depth: int) -> dict[str, Any]:
-    """Return the body of a Telemetry Sampled."""
-    return {"activity": activity, "agent_resident_bytes": resident_bytes(), "outbox_depth": outbox_depth}
+def heartbeat(activity: str, outbox_depth: int, troubles: Sequence[str] = ()) -> dict[str, Any]:
+    """Return the body of a Telemetry Sampled; `troubles` are those of the data path, named only while there are any."""
+    body = {"activity": activity, "agent_resident_bytes": resident_bytes(), "outbox_depth": outbox_depth}
+    return body | ({"troubles": list(troubles)} if troubles else {})

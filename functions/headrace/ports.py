@@ -10,7 +10,7 @@ from typing import Any, Literal, NamedTuple, Protocol
 from headrace.domain.access import BucketAccess
 from headrace.domain.catalog import Catalog, PriceList
 from headrace.domain.launch import LaunchRequest
-from headrace.domain.plan import Role
+from headrace.domain.plan import Placement, Role
 from headrace.domain.preflight import Findings
 from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
@@ -37,6 +37,8 @@ class Node:
     """When it was asked to end or ended by itself, which is when billing stops; None where the cloud does not tell."""
     ended_because: str = ""
     """Why it is stopping or terminated, in the cloud's words; empty where it does not tell."""
+    placement: Placement = "one zone"
+    """How near it stands to the others: in a cluster placement group, or only in their zone."""
 
 
 @dataclass(frozen=True)
@@ -72,13 +74,14 @@ class Fleets(Protocol):
         """Return every machine of the run, or of all runs, on all pages, terminated ones included while listed."""
         ...
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine as a listing shows it; None for another's, and for one that no listing shows."""
+        ...
+
 
 @dataclass(frozen=True)
 class CommandStatus:
-    """True completion of one document on many machines.
-
-    A machine in none of the three is pending as well: just after `send` a cloud may not list it, or nothing at all.
-    """
+    """True completion of one document on many machines; one in none of the three, as after `send`, is pending too."""
 
     succeeded: frozenset[str]
     pending: frozenset[str]
@@ -143,7 +146,7 @@ class Objects(Protocol):
         ...
 
     def abort_uploads(self, bucket: str, prefix: str) -> int:
-        """Remove the parts of every upload that was begun below the prefix and not completed; return how many."""
+        """Remove the paid parts of uploads below the prefix that were never completed; return of how many uploads."""
         ...
 
     def try_upload(self, bucket: str, key: str) -> None:
@@ -245,7 +248,7 @@ class Checks(Protocol):
     """Asking, before money is spent, whether it would be spent in vain."""
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        """Return how it stands, or None where there are none. Raises InfeasibleJob for one that cannot be used."""
+        """Return how it stands, or None where there are none. Raises InfeasibleJob."""
         ...
 
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:

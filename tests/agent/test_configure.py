@@ -92,6 +92,15 @@ SETS: dict[str, list[Action]] = {
         DATA,
     ),
     "compute-mirrored-scratch": compute_actions(mirrored_scratch(), machine(0), VOLUMES, DATA),
+    "compute-two-paths": compute_actions(
+        compute(
+            volumes=[of("v0", [uuid_of("v0", 0)], hydrated_here=False)],
+            imports=[imported(sealed(0), address, ["v0"]) for address in ("10.0.1.1", "10.0.1.2")],
+        ),
+        machine(0),
+        VOLUMES,
+        DATA,
+    ),
     "compute-process-node": actions_for(process_node(Path("/var/lib/headrace")), compute()),
     "storage-process-node": actions_for(process_node(Path("/var/lib/headrace"), "storage"), storage()),
     "storage-process-node-striped": actions_for(process_node(Path("/var/lib/headrace"), "storage"), striped_filler()),

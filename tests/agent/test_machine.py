@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from headrace_agent import machine as facts
-from headrace_agent.kernel_names import NotThere, device_of, with_controllers, with_devices
+from headrace_agent.kernel_names import NotThere, device_of, with_devices, with_names
 from headrace_agent.leftovers import Connection, Leftovers, Served, leftovers
 from headrace_agent.machine import Disk, rdma_device, this_machine
 
@@ -81,8 +81,14 @@ def test_a_namespace_is_found_by_its_uuid_and_never_by_a_hidden_path(tmp_path: P
 def test_a_setting_of_a_subsystem_is_written_for_each_of_its_paths(tmp_path: Path) -> None:
     for name, nqn in {"nvme1": NQN, "nvme2": f"{NQN}0", "nvme5": NQN}.items():
         put(tmp_path / "class/nvme-fabrics/ctl" / name / "subsysnqn", nqn)
-    assert with_controllers(f"/x/controllers({NQN})/y", tmp_path) == ["/x/nvme1/y", "/x/nvme5/y"]
-    assert with_controllers("/x/y", tmp_path) == ["/x/y"]
+    assert with_names(f"/x/controllers({NQN})/y", tmp_path) == ["/x/nvme1/y", "/x/nvme5/y"]
+    assert with_names("/x/y", tmp_path) == ["/x/y"]
+
+
+def test_requests_of_a_namespace_go_through_each_device_with_its_uuid_hidden_or_not(tmp_path: Path) -> None:
+    for name, uuid in {"nvme3n2": UUID, "nvme3c4n2": UUID, "nvme3c5n2": UUID, "nvme3n1": UUID[::-1]}.items():
+        put(tmp_path / "block" / name / "uuid", uuid)
+    assert with_names(f"/b/queues({UUID})/q", tmp_path) == ["/b/nvme3c4n2/q", "/b/nvme3c5n2/q", "/b/nvme3n2/q"]
 
 
 def test_everything_that_is_set_up_is_found_and_nothing_of_others(tmp_path: Path) -> None:

@@ -87,6 +87,12 @@ def test_together_leaves_out_what_is_done_already(tmp_path: Path) -> None:
     assert (tmp_path / "made").exists()
 
 
+def test_one_of_several_ways_is_given_up_after_one_try_when_another_is_there(tmp_path: Path) -> None:
+    tried = Run(("sh", "-c", f"echo x >> {tmp_path}/log; false"), tries=1000, spare=Unless("exists", str(tmp_path)))
+    assert execute([Together((tried,))], str) == 1
+    assert (tmp_path / "log").read_text() == "x\n"
+
+
 def test_a_command_that_does_not_end_is_given_up_after_its_seconds() -> None:
     with pytest.raises(ActionFailed, match="not ended after 0 s"):
         execute([Run(("sleep", "60"), seconds=0)], str)

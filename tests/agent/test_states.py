@@ -63,6 +63,9 @@ def test_a_connection_counts_for_its_own_address_only(tmp_path: Path, monkeypatc
     assert not holds(Unless("connected", "nqn@10.0.0.1"))
     assert not holds(Unless("disconnected", "nqn.a"))
     assert holds(Unless("disconnected", "nqn.b"))
+    assert not holds(Unless("reachable", "nqn.a"))
+    (folder / "state").write_text("live\n")
+    assert holds(Unless("reachable", "nqn.a"))
 
 
 def test_a_file_system_counts_when_it_is_whole_and_the_one_that_is_meant(tmp_path: Path) -> None:

@@ -161,11 +161,28 @@ def test_a_later_batch_that_does_not_come_leaves_a_partial_fleet_with_its_reason
     assert [(one.meaning, one.zone) for one in result.faults] == [("capacity", "us-east-1a")]
 
 
+def test_each_later_attempt_asks_in_calls_of_half_the_size_and_goes_on_where_some_have_come() -> None:
+    request = replace(launch_request("job-1", count=120), attempt=2, zones=("us-east-1b",))
+    with recorded("ec2") as (client, stubber):
+        ask_nothing_known(stubber)
+        ask_offers(stubber)
+        for number, size in enumerate((50, 50)):
+            stubber.add_response("create_fleet", came(size, 100 * number), call(request, "us-east-1b", number, size))
+        stubber.add_response(
+            "create_fleet", short(refusal("UnfulfillableCapacity")), call(request, "us-east-1b", 2, 20)
+        )
+        result = fleets_of(client).launch(request)
+    assert (len(result.nodes), [one.meaning for one in result.faults]) == (100, ["capacity"])
+    assert [list(batches(120, attempt)) for attempt in (1, 3)] == [[100, 20], [25, 25, 25, 25, 20]]
+    assert list(batches(2, 9)) == [1, 1]
+
+
 def test_tokens_are_the_same_for_the_same_launch_and_fit() -> None:
     request = launch_request("job-1", count=250, token="x" * 100)
-    tokens = [token_of(request, zone, number) for zone in SUBNETS for number, _ in enumerate(batches(250))]
-    assert tokens == [token_of(request, zone, number) for zone in SUBNETS for number in range(3)]
-    assert len(set(tokens)) == 9
+    where = [(zone, group) for zone in SUBNETS for group in ("", "group-1")]
+    tokens = [token_of(request, zone, number, group) for zone, group in where for number, _ in enumerate(batches(250))]
+    assert tokens == [token_of(request, zone, number, group) for zone, group in where for number in range(3)]
+    assert len(set(tokens)) == 18
     assert {len(token) for token in tokens} == {64}
 
 

@@ -37,6 +37,11 @@ def test_storage_goes_where_the_accelerators_are_offered() -> None:
     assert zones(*places_for(request, SUBNETS, offered)) == ["c", "b"]
 
 
+def test_zones_that_were_short_before_are_tried_last() -> None:
+    offered = dict.fromkeys(SUBNETS, frozenset(REQUEST.instance_types))
+    assert zones(*places_for(replace(REQUEST, last_zones=("a",)), SUBNETS, offered)) == ["b", "c", "a"]
+
+
 def test_a_fleet_goes_where_the_run_already_is() -> None:
     request = replace(REQUEST, zones=("b",))
     assert zones(*places_for(request, SUBNETS, offers(a="i4i.large", b="i4i.large"))) == ["b"]

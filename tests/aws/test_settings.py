@@ -35,6 +35,16 @@ def test_subnets_need_their_zones(subnets: str) -> None:
         read_stack({**ENVIRON, "HEADRACE_SUBNETS": subnets})
 
 
+def test_placement_groups_and_types_with_efa_are_read_where_the_stack_has_them() -> None:
+    more = {"HEADRACE_PLACEMENT_GROUPS": "group-1:us-east-1b,group-2:us-east-1a", "HEADRACE_EFA_TYPES": "p5.48xlarge"}
+    stack = read_stack({**ENVIRON, **more})
+    assert (dict(stack.groups), stack.efa_types) == (
+        {"us-east-1b": "group-1", "us-east-1a": "group-2"},
+        frozenset({"p5.48xlarge"}),
+    )
+    assert (dict(read_stack(ENVIRON).groups), read_stack(ENVIRON).efa_types) == ({}, frozenset())
+
+
 def test_a_heartbeat_may_be_missed_a_few_times_and_polling_fits_a_history() -> None:
     settings = run_settings(read_stack(ENVIRON))
     assert settings.heartbeat_timeout_seconds >= 4 * settings.heartbeat_seconds

@@ -133,11 +133,6 @@ class TestObjects:
         assert objects.abort_uploads(BUCKET, "whole/") == 0
         assert objects.get(BUCKET, "whole/x") == b"1"
 
-    def test_trying_to_upload_leaves_neither_object_nor_upload(self, objects: Objects) -> None:
-        objects.try_upload(BUCKET, "tried/x")
-        assert objects.page(BUCKET, "tried/").objects == ()
-        assert objects.abort_uploads(BUCKET, "tried/") == 0
-
     def test_pages_hold_every_key_once_and_in_order(self, objects: Objects) -> None:
         keys = sorted((f"pages/{name}" for name in ("a/1", "a-1", "b+c d%é", "z", "a/2", "A", "~")), key=str.encode)
         for key in keys:
@@ -173,6 +168,7 @@ class TestFleets:
         fleets.settle(lambda: [node.life for node in port.list_nodes(run_id)] == ["running"] * 2)
         listed = port.list_nodes(run_id)
         assert sorted(node.node_id for node in listed) == ids
+        assert (*(port.find(node.node_id) for node in listed), port.find("i-0123456789abcdef0")) == (*listed, None)
         assert all((node.run_id, node.role, node.instance_type) == (run_id, "storage", "i4i.large") for node in listed)
         assert all(node.address and node.zone.startswith("us-east-1") for node in listed)
         assert sorted(port.terminate(ids)) == ids

@@ -142,10 +142,14 @@ class SharingFleets:
         return self._fleets.launch(request)
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
-        return tuple(
-            replace(node, shared_folder=str(self._processes.folder(node.run_id, node.node_id)))
-            for node in self._fleets.list_nodes(run_id)
-        )
+        return tuple(map(self._shared, self._fleets.list_nodes(run_id)))
+
+    def find(self, node_id: str) -> Node | None:
+        node = self._fleets.find(node_id)
+        return None if node is None else self._shared(node)
+
+    def _shared(self, node: Node) -> Node:
+        return replace(node, shared_folder=str(self._processes.folder(node.run_id, node.node_id)))
 
 
 @dataclass(frozen=True)

@@ -78,7 +78,10 @@ def elsewhere(site: AwsSite) -> dict[str, Any]:
     clients.session.client("s3", endpoint_url=site.stack.url).create_bucket(Bucket="lake")
     text = json.dumps({"access_key_id": "c", "secret_access_key": SECRET})
     arn = clients.secrets(REGION).create_secret(Name="lake", SecretString=text)["ARN"]
-    inputs = [{**JOB["data"], "name": "own"}, {"source": "s3://theirs/set/", "name": "theirs", "role": READER}]
+    inputs = [
+        {**JOB["data"], "name": "own"},
+        {"source": "s3://theirs/set/", "name": "theirs", "role": READER},
+    ]
     return {"data": inputs, "results": {"to": "s3://lake/out", "endpoint": site.stack.url, "credentials": arn}}
 
 

@@ -13,6 +13,7 @@ from headrace.domain.launch import LaunchRequest
 from headrace.domain.plan import FleetPlan, Role
 from headrace.handlers import check_configuration, check_nodes, launch_fleet, replace_nodes
 from headrace.handlers._files import read_plan
+from headrace.handlers._launches import are_launches_settled
 from headrace.local.simulated.machines import ZONE
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import CommandStatus, LaunchFault, LaunchResult
@@ -93,6 +94,21 @@ def test_nothing_is_launched_under_a_tombstone(planned: SimulatedSite) -> None:
     assert planned.fleets.list_nodes() == ()
 
 
+def test_a_launch_that_is_noted_after_the_tombstone_is_not_asked_for(planned: SimulatedSite) -> None:
+    run_id, insert = only_run(planned).run_id, planned.cloud.runs.insert
+
+    def ended_meanwhile(run: str, kind: str, name: str, item: dict[str, Any]) -> bool:
+        if kind == "launch":
+            planned.cloud.runs.update(run_id, "run", "run", {"tombstone_at": "2026-01-01T00:00:00Z"}, {})
+        return insert(run, kind, name, item)
+
+    planned.cloud.runs.insert = ended_meanwhile  # type: ignore[method-assign, assignment]
+    with pytest.raises(RunTombstoned):
+        launch_fleet.step(order(planned), planned.cloud)
+    assert planned.fleets.list_nodes() == ()
+    assert are_launches_settled(planned.cloud, run_id)
+
+
 def requests_of(site: SimulatedSite, *orders: dict[str, Any]) -> list[LaunchRequest]:
     """Carry out the orders and return what was asked of the cloud."""
     seen: list[LaunchRequest] = []
@@ -131,6 +147,31 @@ def test_a_replacement_is_launched_where_the_others_stand(planned: SimulatedSite
     assert (replacement.zones, replacement.count) == ((ZONE,), 1)
 
 
+def test_machines_without_their_placement_group_are_a_remark_once(planned: SimulatedSite) -> None:
+    launch = planned.fleets.launch
+    full = LaunchFault("i4i.large", ZONE, "capacity", "InsufficientInstanceCapacity")
+
+    def apart(request: LaunchRequest) -> LaunchResult:
+        came = launch(replace(request, placement="one zone"))
+        return replace(came, faults=(full,))
+
+    planned.fleets.launch = apart  # type: ignore[method-assign, assignment]
+    plan = read_plan(planned.cloud, only_run(planned))
+    fleets = tuple(replace_placement(one) for one in plan.chosen.fleets)
+    changed = plan.model_copy(update={"chosen": plan.chosen.model_copy(update={"fleets": fleets})})
+    key = f"{only_run(planned).prefix}plan.json"
+    planned.objects.put(SETTINGS.run_bucket, key, changed.model_dump_json().encode())
+    for _ in range(2):
+        launch_fleet.step(order(planned), planned.cloud)
+    assert only_run(planned).remarks == (
+        "storage launch 1: 2 machines came without a cluster placement group (zone-a: InsufficientInstanceCapacity)",
+    )
+
+
+def replace_placement(fleet: FleetPlan) -> FleetPlan:
+    return fleet.model_copy(update={"placement": "cluster"})
+
+
 @pytest.mark.parametrize(
     ("meaning", "error"), [("capacity", CapacityUnavailable), ("quota", QuotaExceeded), ("denied", AccessDenied)]
 )
@@ -142,8 +183,9 @@ def test_a_partial_fleet_is_told_by_its_meaning(planned: SimulatedSite, meaning:
         return LaunchResult(came.nodes, (LaunchFault("i4i.large", ZONE, meaning, "VcpuLimitExceeded: 32"),))
 
     planned.fleets.launch = partial  # type: ignore[method-assign, assignment]
+    last = SETTINGS.launch_attempts if meaning == "capacity" else 1
     with pytest.raises(error, match=r"asked for 2 storage machines, 1 came; tried i4i.large in zone-a: VcpuLimit"):
-        launch_fleet.step(order(planned), planned.cloud)
+        launch_fleet.step(order(planned, attempt=last), planned.cloud)
     assert len(nodes_of(planned)) == 1, "what did come is known, so that it can be released"
 
 

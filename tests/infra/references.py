@@ -10,6 +10,7 @@ IDS = {
     "AWS::EC2::Subnet": "subnet-",
     "AWS::EC2::SecurityGroup": "sg-",
     "AWS::EC2::VPC": "vpc-",
+    "AWS::EC2::PlacementGroup": "group-",
     "AWS::ImageBuilder::Image": "ami-",
 }
 """How the ids of resources begin; what follows here is the logical id."""

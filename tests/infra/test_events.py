@@ -76,6 +76,31 @@ def test_a_run_that_ended_badly_is_looked_after(defaults: Assembly, status: str,
     assert takes(rule(defaults, "ended without")["EventPattern"], event) == (is_ours and bool(calls))
 
 
+@pytest.mark.parametrize(("state", "calls"), [("running", 0), ("shutting-down", 1), ("stopped", 1), ("terminated", 1)])
+def test_machines_that_end_are_told_of(defaults: Assembly, state: str, calls: int) -> None:
+    event = {
+        "source": "aws.ec2",
+        "detail-type": "EC2 Instance State-change Notification",
+        "detail": {"instance-id": "i-0aaa", "state": state},
+    }
+    found = rule(defaults, "machines that end")
+    assert takes(found["EventPattern"], event) == bool(calls)
+    assert found["Targets"][0]["Arn"].endswith(":headrace-OnInstanceEvent:live")
+
+
+@pytest.mark.parametrize(
+    ("kind", "calls"),
+    [
+        ("EC2 Spot Instance Interruption Warning", 1),
+        ("EC2 Instance Rebalance Recommendation", 1),
+        ("EC2 Instance State-change Notification", 0),
+    ],
+)
+def test_machines_that_will_be_taken_back_are_told_of(defaults: Assembly, kind: str, calls: int) -> None:
+    event = {"source": "aws.ec2", "detail-type": kind, "detail": {"instance-id": "i-0aaa"}}
+    assert takes(rule(defaults, "taken back")["EventPattern"], event) == bool(calls)
+
+
 def test_agents_are_heard_on_their_own_bus_alone(defaults: Assembly) -> None:
     found = rule(defaults, "events of agents")
     assert found["EventPattern"] == {"source": ["headrace.agent"]}
@@ -92,10 +117,10 @@ def test_the_sweep_comes_every_two_minutes(defaults: Assembly) -> None:
 
 def test_what_nobody_takes_waits_in_the_queue(defaults: Assembly) -> None:
     targets = [target for one in rules(defaults) for target in one["Targets"]]
-    assert len(targets) == 4
+    assert len(targets) == 6
     assert {target["DeadLetterConfig"]["Arn"].rpartition(":")[2] for target in targets} == {"headrace-dead-letters"}
     asked = defaults.of_type("AWS::Lambda::EventInvokeConfig").values()
-    assert len(asked) == 3
+    assert len(asked) == 4
     assert {one["DestinationConfig"]["OnFailure"]["Destination"].rpartition(":")[2] for one in asked} == {
         "headrace-dead-letters"
     }
@@ -111,7 +136,7 @@ def test_the_queue_admits_every_rule_and_the_bus(defaults: Assembly) -> None:
     }
     wanted = {f"{id_}.Arn" for id_ in defaults.of_type("AWS::Events::Rule")}
     assert admitted == {*wanted, f"arn:aws:events:us-east-1:{ACCOUNT}:event-bus/headrace"}
-    assert len(wanted) == 4
+    assert len(wanted) == 6
 
 
 def test_failures_are_those_of_the_version_that_is_called(defaults: Assembly) -> None:
@@ -147,4 +172,4 @@ def test_moto_takes_every_pattern(defaults: Assembly, monkeypatch: pytest.Monkey
         for number, one in enumerate(rules(defaults)):
             if "EventPattern" in one:
                 client.put_rule(Name=f"rule-{number}", EventPattern=json.dumps(one["EventPattern"]))
-        assert len(client.list_rules()["Rules"]) == 3
+        assert len(client.list_rules()["Rules"]) == 5

@@ -18,6 +18,8 @@ ENVIRONMENT = {
     "HEADRACE_NODE_ROLE_ID",
     "HEADRACE_SUBNETS",
     "HEADRACE_MACHINES",
+    "HEADRACE_PLACEMENT_GROUPS",
+    "HEADRACE_EFA_TYPES",
     "POWERTOOLS_SERVICE_NAME",
     "POWERTOOLS_METRICS_NAMESPACE",
     "POWERTOOLS_LOG_LEVEL",
@@ -85,6 +87,12 @@ def test_functions_are_told_what_the_stack_has(options: Assembly) -> None:
         assert told["HEADRACE_STACK"] == "lab"
         assert told["HEADRACE_SUBNETS"] == ("subnet-0123456789abcdef0:eu-west-1a,subnet-0123456789abcdef1:eu-west-1b")
         assert told["HEADRACE_MACHINES"] == f"arn:aws:states:eu-west-1:{ACCOUNT}:stateMachine:lab-"
+        groups = [one.rpartition(":") for one in told["HEADRACE_PLACEMENT_GROUPS"].split(",")]
+        assert [(group[:21], zone) for group, _, zone in groups] == [
+            ("group-NetworkCluster0", "eu-west-1a"),
+            ("group-NetworkCluster1", "eu-west-1b"),
+        ]
+        assert told["HEADRACE_EFA_TYPES"] == "p5.48xlarge"
         assert len(json.dumps(told)) < 4096
 
 

@@ -8,10 +8,11 @@ from random import Random
 from typing import Any
 
 from headrace.local.simulated.fault_plan import Fault
-from headrace.local.simulated.fault_table import draw_faults
+from headrace.local.simulated.fault_table import OF_MACHINE_EVENTS, draw_faults
 from tests.simulated_runs import JOB
 
 MEAN_FAULTS = 3.0
+MEAN_MACHINE_EVENT_FAULTS = 0.3
 _ABSORBED = frozenset(
     {
         *("sent_twice", "twin", "doubled", "forged", "twice", "slow", "duplicate_trigger", "skew"),
@@ -33,6 +34,8 @@ def is_absorbed(fault: Fault) -> bool:
         return fault.seconds < _BOOT_SECONDS
     if fault.where.startswith("invoke."):
         return fault.kind in _INVOKED_AGAIN
+    if fault.where.startswith("machine."):
+        return True  # The cloud's own events only tell sooner what polling finds.
     if fault.where.startswith("event."):
         return fault.where.removeprefix("event.") in _SAID_AGAIN
     return fault.kind == "throttled" and fault.value <= _SDK_RETRIES
@@ -107,4 +110,7 @@ def scenario_of(seed: int, mean_faults: float = MEAN_FAULTS) -> Scenario:
     jobs = [{"job": {**JOB, **HOURS, **changes, "name": name}, "client_token": f"token of {name}"} for name in names]
     first = source.choice(STARTS_S)
     starts_s = (first, first + source.choice(LATER_S))
-    return Scenario(seed, jobs, planned, draw_faults(source, mean_faults), is_feasible, starts_s)
+    faults = draw_faults(source, mean_faults)
+    more = Random(f"machine events {seed}")  # noqa: S311 - the same
+    faults += draw_faults(more, MEAN_MACHINE_EVENT_FAULTS, OF_MACHINE_EVENTS)
+    return Scenario(seed, jobs, planned, faults, is_feasible, starts_s)

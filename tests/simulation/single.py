@@ -48,6 +48,7 @@ BESIDES: Sequence[tuple[str, ...]] = (
     ("exit@machine#3=1",),
     ("failed@nodes.command_status#1",),
     ("abort@control#1~150s",),
+    ("spot@machine#3=1~40s",),
 )
 """Runs that go another way, for the places that a good run never comes to."""
 

@@ -6,14 +6,16 @@ import gc
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from typing import Any, NoReturn
+from unittest.mock import patch
 
 from pydantic import BaseModel
 
-from headrace.domain import planner
 from headrace.domain.dataset import DatasetPart, DatasetSummary
 from headrace.domain.job import JobSpec
 from headrace.domain.nodeconfig import Identity, Lease, NodeConfig
 from headrace.domain.plan import Plan
+from headrace.domain.planning import MarketOf, plan_under
+from headrace.domain.policy import Policy
 from headrace.domain.receipt import Receipt
 from headrace.domain.results import ResultsManifest, ResultsPart
 from headrace.domain.run import NodeRow, RunRow
@@ -66,14 +68,13 @@ def parsed_once() -> Iterator[None]:
         model.model_validate_json = _by_text(model, kept)  # type: ignore[method-assign]
     for model in _FROM_ITEM:
         model.model_validate = _by_item(model)  # type: ignore[method-assign]
-    plan_layout.plan = _by_identity(planner.plan)  # type: ignore[attr-defined]  # what the handler imported
     thresholds = gc.get_threshold()
     gc.set_threshold(*RARELY)
     try:
-        yield
+        with patch.object(plan_layout, "plan_under", _by_identity(plan_under)):
+            yield
     finally:
         gc.set_threshold(*thresholds)
-        plan_layout.plan = planner.plan  # type: ignore[attr-defined]  # the same
         for model in _FROM_TEXT:
             del model.model_validate_json
         for model in _FROM_ITEM:
@@ -94,14 +95,15 @@ def _by_text(model: type[BaseModel], kept: dict[Any, Any]) -> Any:
     return validated
 
 
-def _by_identity(make: Callable[..., Any]) -> Any:
-    """Return a function that makes one thing of the same frozen models, which it keeps, so that none takes their id."""
-    kept: dict[tuple[int, ...], tuple[Any, Any]] = {}
+def _by_identity(make: Callable[..., Plan]) -> Callable[..., Plan]:
+    """Return a planner that plans once for the same frozen models, which it keeps, so that none takes their id."""
+    kept: dict[tuple[int, ...], tuple[Any, Plan]] = {}
 
-    def made(*given: Any) -> Any:
+    def made(policy: Policy, job: JobSpec, dataset: DatasetSummary, market_of: MarketOf) -> Plan:
+        given = (policy, job, dataset, *market_of(job.region))
         key = tuple(map(id, given))
         if key not in kept:
-            kept[key] = (given, make(*given))
+            kept[key] = (given, make(policy, job, dataset, market_of))
         return kept[key][1]
 
     return made

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Literal, cast
 
 from headrace.aws.places import Place
@@ -29,23 +29,33 @@ Arch = Literal["x86_64", "arm64"]
 ArchOf = Callable[[str], Arch]
 
 
-def batches(count: int) -> Iterator[int]:
-    """Yield the sizes of the calls that launch that many machines."""
-    for start in range(0, count, BATCH):
-        yield min(BATCH, count - start)
+def batches(count: int, attempt: int = 1) -> Iterator[int]:
+    """Yield the sizes of the calls that launch that many machines.
+
+    A call comes whole or not at all, so each later attempt asks in calls of half the size: there may be room for some.
+    """
+    most = max(1, BATCH >> (attempt - 1))
+    for start in range(0, count, most):
+        yield min(most, count - start)
 
 
-def token_of(request: LaunchRequest, zone: str, number: int) -> str:
-    """Return the client token of one call: the same for the same launch, at most the 64 characters that EC2 takes."""
-    return hashlib.sha256(f"{request.client_token}/{zone}/{number}".encode()).hexdigest()
+def token_of(request: LaunchRequest, zone: str, number: int, group: str = "") -> str:
+    """Return the client token of one call: the same for the same launch, at most the 64 characters that EC2 takes.
+
+    A call with a placement group and one without differ, and so do their tokens.
+    """
+    where = f"{zone}/{group}" if group else zone
+    return hashlib.sha256(f"{request.client_token}/{where}/{number}".encode()).hexdigest()
 
 
 @dataclass(frozen=True)
 class Launcher:
-    """Knows the stack's launch templates, one for each role and architecture."""
+    """Knows the stack's launch templates: one for each role and architecture, and one for each type that has EFA."""
 
     stack: str
     arch_of: ArchOf
+    efa_types: frozenset[str] = field(default_factory=frozenset)
+    """Compute types whose template names their EFA interfaces."""
 
     def fleet_call(self, request: LaunchRequest, place: Place, number: int, size: int) -> CreateFleetRequestTypeDef:
         """Return the arguments of CreateFleet for one batch: all of it in this zone, or nothing.
@@ -54,7 +64,7 @@ class Launcher:
         """
         call: CreateFleetRequestTypeDef = {
             "Type": "instant",
-            "ClientToken": token_of(request, place.zone, number),
+            "ClientToken": token_of(request, place.zone, number, place.group),
             "LaunchTemplateConfigs": self._configs(request, place),
             "TargetCapacitySpecification": {
                 "TotalTargetCapacity": size,
@@ -98,13 +108,14 @@ class Launcher:
     def plain_call(self, request: LaunchRequest, place: Place, size: int) -> RunInstancesRequestTypeDef:
         """Return the arguments of RunInstances for machines of the place's best type."""
         instance_type = place.instance_types[0]
-        return {
+        call: RunInstancesRequestTypeDef = {
             "LaunchTemplate": {"LaunchTemplateName": self.template(request.role, instance_type), "Version": "$Latest"},
             "InstanceType": cast("InstanceTypeType", instance_type),
             "MinCount": size,
             "MaxCount": size,
             "TagSpecifications": self._machine_tags(request),
         }
+        return {**call, "Placement": {"GroupName": place.group}} if place.group else call
 
     def _machine_tags(self, request: LaunchRequest) -> list[TagSpecificationTypeDef]:
         tags = instance_tags(self.stack, request)
@@ -113,9 +124,14 @@ class Launcher:
     def _configs(self, request: LaunchRequest, place: Place) -> list[FleetLaunchTemplateConfigRequestTypeDef]:
         overrides: dict[str, list[FleetLaunchTemplateOverridesRequestTypeDef]] = {}
         for rank, one in enumerate(place.instance_types):
-            overrides.setdefault(self.template(request.role, one), []).append(
-                {"InstanceType": cast("InstanceTypeType", one), "SubnetId": place.subnet_id, "Priority": float(rank)}
-            )
+            override: FleetLaunchTemplateOverridesRequestTypeDef = {
+                "InstanceType": cast("InstanceTypeType", one),
+                "SubnetId": place.subnet_id,
+                "Priority": float(rank),
+            }
+            if place.group:
+                override["Placement"] = {"GroupName": place.group}
+            overrides.setdefault(self.template(request.role, one), []).append(override)
         return [
             {"LaunchTemplateSpecification": {"LaunchTemplateName": name, "Version": "$Latest"}, "Overrides": ranked}
             for name, ranked in overrides.items()
@@ -123,4 +139,5 @@ class Launcher:
 
     def template(self, role: Role, instance_type: str) -> str:
         """Return the name of the launch template for machines of that role and type."""
-        return f"{self.stack}-{role}-{self.arch_of(instance_type)}"
+        plain = f"{self.stack}-{role}-{self.arch_of(instance_type)}"
+        return f"{plain}-{instance_type}" if role == "compute" and instance_type in self.efa_types else plain

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from botocore.exceptions import ClientError
 
 from headrace.aws.batches import Launcher
 from headrace.aws.error_codes import code_of, meaning_of, message_of
-from headrace.aws.places import Place, nowhere, places_for, read_offers, require_region
+from headrace.aws.places import Place, grouped, nowhere, places_for, read_offers, require_region
 from headrace.aws.reservations import read_reservation
 from headrace.aws.templates import newest, put_into
 from headrace.aws.usage import read_quotas
@@ -27,12 +28,18 @@ class AwsChecks:
     """The Checks port; it launches nothing and ends nothing."""
 
     def __init__(
-        self, ec2: EC2Client, quotas: ServiceQuotasClient, launcher: Launcher, subnets: Mapping[str, str]
+        self,
+        ec2: EC2Client,
+        quotas: ServiceQuotasClient,
+        launcher: Launcher,
+        subnets: Mapping[str, str],
+        groups: Mapping[str, str] = MappingProxyType({}),
     ) -> None:
         self._ec2 = ec2
         self._quotas = quotas
         self._launcher = launcher
         self._subnets = subnets
+        self._groups = groups
 
     def reservation(self, reservation_id: str) -> Reservation:
         """Return how it stands. Raises InfeasibleJob for one that is not there, or in a zone without subnet."""
@@ -102,7 +109,7 @@ class AwsChecks:
 
     def _launch_refusals(self, request: LaunchRequest) -> Iterator[str]:
         places, _ = self._places(request)
-        for place in places[:1]:
+        for place in grouped(request, places, self._groups)[:1]:
             for refusal in (self._try_fleet(request, place), self._try_run(request, place)):
                 if refusal:
                     yield f"{request.role} machines: {refusal}"

@@ -35,9 +35,9 @@ def open_cloud() -> Cloud:
 def make_cloud(stack: StackSettings, clients: Clients) -> Cloud:
     """Return the ports of a stack through these clients; none of them is called yet."""
     clock, prices = SystemClock(), PackagedPrices()
-    launcher = Launcher(stack.stack, partial(prices.arch_of, clients.session.region_name))
+    launcher = Launcher(stack.stack, partial(prices.arch_of, clients.session.region_name), stack.efa_types)
     return Cloud(
-        fleets=AwsFleets(clients.ec2, launcher, stack.subnets, clock),
+        fleets=AwsFleets(clients.ec2, launcher, stack.subnets, clock, stack.groups),
         nodes=AwsNodes(clients.ssm, stack.stack),
         objects=S3Objects(session=clients.session, endpoint_url=clients.endpoint_url),
         elsewhere=AwsElsewhere(clients),
@@ -48,5 +48,5 @@ def make_cloud(stack: StackSettings, clients: Clients) -> Cloud:
         clock=clock,
         entropy=SystemEntropy(),
         settings=run_settings(stack),
-        checks=AwsChecks(clients.ec2, clients.quotas, launcher, stack.subnets),
+        checks=AwsChecks(clients.ec2, clients.quotas, launcher, stack.subnets, stack.groups),
     )

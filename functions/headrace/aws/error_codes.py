@@ -21,6 +21,9 @@ MEANINGS: dict[str, Meaning] = {
     "SpotMaxPriceTooLow": "capacity",
     "Unsupported": "capacity",
     "InvalidFleetConfiguration": "capacity",
+    # The same machines may come without their placement group, which is tried next.
+    "InvalidPlacementGroup.Unknown": "capacity",
+    "PlacementGroupLimitExceeded": "capacity",
     # An account limit: the same everywhere in the region, so nothing is tried again.
     "VcpuLimitExceeded": "quota",
     "InstanceLimitExceeded": "quota",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from types import MappingProxyType
 from typing import TYPE_CHECKING, NamedTuple
 
 from botocore.exceptions import ClientError
@@ -10,12 +11,13 @@ from botocore.exceptions import ClientError
 from headrace.aws.batches import Launcher, batches
 from headrace.aws.error_codes import code_of, meaning_of, message_of
 from headrace.aws.instances import describe, to_node
-from headrace.aws.places import Place, nowhere, places_for, read_offers, require_region
+from headrace.aws.places import Place, grouped, nowhere, places_for, read_offers, require_region
 from headrace.aws.reservations import fault_of, read_reservation
 from headrace.aws.tags import ATTEMPT, ROLE, RUN, STACK
 from headrace.aws.templates import newest, put_into
 from headrace.aws.termination import terminate
 from headrace.domain.launch import LaunchRequest
+from headrace.domain.plan import Placement
 from headrace.domain.schedule import Reservation
 from headrace.ports import Clock, LaunchFault, LaunchResult, Node
 
@@ -39,16 +41,29 @@ Call = Callable[[int, int], Answer]
 
 
 class AwsFleets:
-    """The Fleets port; `subnets` maps the zones that may be used to one subnet each, the preferred first."""
+    """The Fleets port; `subnets` maps the zones that may be used to one subnet each, the preferred first.
 
-    def __init__(self, client: EC2Client, launcher: Launcher, subnets: Mapping[str, str], clock: Clock) -> None:
+    `groups` maps zones to the stack's cluster placement groups.
+    """
+
+    def __init__(
+        self,
+        client: EC2Client,
+        launcher: Launcher,
+        subnets: Mapping[str, str],
+        clock: Clock,
+        groups: Mapping[str, str] = MappingProxyType({}),
+    ) -> None:
         self._client = client
         self._launcher = launcher
         self._subnets = subnets
         self._clock = clock
+        self._groups = groups
 
     def launch(self, request: LaunchRequest) -> LaunchResult:
         """Launch the machines in one zone, trying zone after zone until one has room for the first batch.
+
+        Where they should meet in a cluster placement group, the groups of all zones are tried first.
 
         A batch comes whole or not at all. The faults tell what each zone and type lacked. What the same launch brought
         before is answered again. Raises InfeasibleJob for another region than the stack's, ClientError for what is
@@ -60,7 +75,7 @@ class AwsFleets:
             return LaunchResult(known, ())
         if request.reservation:
             return self._launch_reserved(request, request.reservation)
-        return self._launch_somewhere(request, {node.zone for node in known})
+        return self._launch_somewhere(request, {(node.zone, node.placement) for node in known})
 
     def terminate(self, node_ids: Sequence[str]) -> tuple[str, ...]:
         """Ask for the end of each; return the ids accepted, unknown ids left out. Raises AccessDenied, ClientError."""
@@ -75,14 +90,20 @@ class AwsFleets:
         nodes = (to_node(one) for one in describe(self._client, tags))
         return tuple(node for node in nodes if node is not None)
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine of that id if it carries the stack's tag and shows its run and role."""
+        found = describe(self._client, {STACK: self._launcher.stack}, node_id)
+        return next((node for one in found if (node := to_node(one)) is not None), None)
+
     def _known(self, request: LaunchRequest) -> tuple[Node, ...]:
         tags = {STACK: self._launcher.stack, RUN: request.run_id, ROLE: request.role, ATTEMPT: str(request.attempt)}
         nodes = (to_node(one) for one in describe(self._client, tags))
         return tuple(node for node in nodes if node is not None)
 
-    def _launch_somewhere(self, request: LaunchRequest, begun_in: set[str]) -> LaunchResult:
+    def _launch_somewhere(self, request: LaunchRequest, begun_in: set[tuple[str, Placement]]) -> LaunchResult:
         offers = read_offers(self._client, self._types(request))
-        places = [one for one in self._places(request, offers) if not begun_in or one.zone in begun_in]
+        found = grouped(request, self._places(request, offers), self._groups)
+        places = [one for one in found if not begun_in or (one.zone, _placement(one)) in begun_in]
         faults: tuple[LaunchFault, ...] = () if places else nowhere(request, self._subnets, offers)
         for place in places:
             result = self._launch_at(request, place, self._fleet_call(request, place))
@@ -114,7 +135,7 @@ class AwsFleets:
         """Launch batch after batch in one zone until one does not come."""
         nodes: list[Node] = []
         faults: list[LaunchFault] = []
-        for number, size in enumerate(batches(request.count)):
+        for number, size in enumerate(batches(request.count, request.attempt)):
             try:
                 answer = call(number, size)
             except ClientError as error:
@@ -158,7 +179,12 @@ class AwsFleets:
             address="",
             life="pending",
             launched_at=self._clock.now(),
+            placement=_placement(place),
         )
+
+
+def _placement(place: Place) -> Placement:
+    return "cluster" if place.group else "one zone"
 
 
 def _fleet_fault(error: CreateFleetErrorTypeDef, place: Place) -> LaunchFault:

@@ -13,7 +13,7 @@ from headrace.ports import Node, NodeLife
 
 if TYPE_CHECKING:
     from mypy_boto3_ec2 import EC2Client
-    from mypy_boto3_ec2.type_defs import InstanceTypeDef
+    from mypy_boto3_ec2.type_defs import FilterTypeDef, InstanceTypeDef
 
 PAGE = 1000
 LIVES: dict[str, NodeLife] = {
@@ -29,10 +29,14 @@ ROLES: dict[str, Role] = {"storage": "storage", "compute": "compute"}
 _WHEN = re.compile(r"\((\d{4}-\d\d-\d\d \d\d:\d\d:\d\d) (?:GMT|UTC)\)")
 
 
-def describe(client: EC2Client, tags: dict[str, str]) -> Iterator[InstanceTypeDef]:
-    """Yield every machine with these tags, in every state, from all pages."""
+def describe(client: EC2Client, tags: dict[str, str], node_id: str | None = None) -> Iterator[InstanceTypeDef]:
+    """Yield every machine with these tags, in every state, from all pages; of one id when it is given.
+
+    The id is a filter, since EC2 refuses a call that names an id it does not know.
+    """
+    by_id: list[FilterTypeDef] = [{"Name": "instance-id", "Values": [node_id]}] if node_id else []
     pages = client.get_paginator("describe_instances").paginate(
-        Filters=filters(tags), PaginationConfig={"PageSize": PAGE}
+        Filters=[*filters(tags), *by_id], PaginationConfig={"PageSize": PAGE}
     )
     for page in pages:
         for reservation in page["Reservations"]:
@@ -56,6 +60,7 @@ def to_node(instance: InstanceTypeDef) -> Node | None:
         launched_at=instance["LaunchTime"],
         ended_at=ended_at(instance.get("StateTransitionReason", "")),
         ended_because=instance.get("StateReason", {}).get("Message", ""),
+        placement="cluster" if instance.get("Placement", {}).get("GroupName") else "one zone",
     )
 
 

@@ -22,6 +22,8 @@ class Place(NamedTuple):
     zone: str
     subnet_id: str
     instance_types: tuple[str, ...]
+    group: str = ""
+    """The cluster placement group that the machines are launched into; none when it is empty."""
 
 
 def require_region(wanted: str, own: str) -> None:
@@ -53,7 +55,13 @@ def places_for(request: LaunchRequest, subnets: Mapping[str, str], offers: Offer
     """
     beside = request.beside.instance_types if request.beside else ()
     found = [
-        (_rank(beside, offers.get(zone, frozenset())), _rank(request.instance_types, offers[zone]), number, zone)
+        (
+            zone in request.last_zones,
+            _rank(beside, offers.get(zone, frozenset())),
+            _rank(request.instance_types, offers[zone]),
+            number,
+            zone,
+        )
         for number, zone in enumerate(subnets)
         if _fits(request, zone, offers)
     ]
@@ -61,6 +69,17 @@ def places_for(request: LaunchRequest, subnets: Mapping[str, str], offers: Offer
         Place(zone, subnets[zone], tuple(one for one in request.instance_types if one in offers[zone]))
         for *_, zone in sorted(found)
     )
+
+
+def grouped(request: LaunchRequest, places: tuple[Place, ...], groups: Mapping[str, str]) -> tuple[Place, ...]:
+    """Return the places to try: every zone's cluster placement group first, where machines should meet in one.
+
+    A zone without room in its group may have room elsewhere, and such machines still train, more slowly. Storage is
+    never asked into the group: it comes first, and would decide where the scarcer machines have to find room.
+    """
+    if request.placement != "cluster":
+        return places
+    return (*(one._replace(group=groups[one.zone]) for one in places if one.zone in groups), *places)
 
 
 def _fits(request: LaunchRequest, zone: str, offers: Offers) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from headrace.domain.errors import HeadraceError
@@ -31,6 +32,10 @@ class StackSettings(NamedTuple):
     """Zone to subnet, the preferred zone first."""
     machines: str
     """ARN of the stack's state machines up to each one's name."""
+    groups: Mapping[str, str] = MappingProxyType({})
+    """Zone to cluster placement group."""
+    efa_types: frozenset[str] = frozenset()
+    """Compute types that have a launch template of their own, which names their EFA interfaces."""
 
     @property
     def region(self) -> str:
@@ -49,20 +54,24 @@ def read_stack(environ: Mapping[str, str]) -> StackSettings:
         stack=found["STACK"],
         run_bucket=found["RUN_BUCKET"],
         node_role_id=found["NODE_ROLE_ID"],
-        subnets=_subnets(found["SUBNETS"]),
+        subnets=_by_zone("SUBNETS", found["SUBNETS"], "subnet-1"),
         machines=found["MACHINES"],
+        groups=_by_zone("PLACEMENT_GROUPS", environ.get("HEADRACE_PLACEMENT_GROUPS", ""), "group-1"),
+        efa_types=frozenset(filter(None, environ.get("HEADRACE_EFA_TYPES", "").split(","))),
     )
 
 
-def _subnets(text: str) -> dict[str, str]:
-    """Return zone to subnet of `subnet-1:us-east-1a,subnet-2:us-east-1b`; a zone's first subnet counts."""
-    subnets: dict[str, str] = {}
-    for part in text.split(","):
-        subnet_id, _, zone = part.strip().partition(":")
-        if not subnet_id or not zone:
-            raise BadEnvironment(f"HEADRACE_SUBNETS: {part!r} is not like subnet-1:us-east-1a; deploy the stack again")
-        subnets.setdefault(zone, subnet_id)
-    return subnets
+def _by_zone(variable: str, text: str, example: str) -> dict[str, str]:
+    """Return zone to name of `subnet-1:us-east-1a,subnet-2:us-east-1b`; a zone's first one counts."""
+    found: dict[str, str] = {}
+    for part in text.split(",") if text else ():
+        name, _, zone = part.strip().partition(":")
+        if not name or not zone:
+            raise BadEnvironment(
+                f"HEADRACE_{variable}: {part!r} is not like {example}:us-east-1a; deploy the stack again"
+            )
+        found.setdefault(zone, name)
+    return found
 
 
 def run_settings(stack: StackSettings) -> Settings:

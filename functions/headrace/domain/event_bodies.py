@@ -82,6 +82,8 @@ class TelemetrySampled(Contract):
     activity: ShortText
     agent_resident_bytes: Bytes
     outbox_depth: Count
+    troubles: Annotated[tuple[ShortText, ...], Field(max_length=5)] = ()
+    """What the node found wrong with the data path, in words; absent while all is well."""
 
 
 class JobDone(Contract):

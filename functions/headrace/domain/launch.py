@@ -34,6 +34,8 @@ class LaunchRequest:
     reservation: str | None = None
     zones: tuple[str, ...] = ()
     """Where the run's other machines are, which is where these must be; any zone when it is empty."""
+    last_zones: tuple[str, ...] = ()
+    """Zones that an earlier attempt found short, which are tried after all others."""
     beside: Beside | None = None
     placement: Placement = "one zone"
-    """`cluster`: all of them in one cluster placement group; no cloud here does that yet."""
+    """`cluster`: all of them in one cluster placement group where it has room, or else without it."""

@@ -60,6 +60,8 @@ def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, 
     changes: dict[str, Any] = {"last_heard_at": to_text(now), "last_sequence": max(sequence, node.last_sequence)}
     if detail_type == "Telemetry Sampled":
         changes["activity"] = body["activity"]
+        if (troubles := tuple(body.get("troubles", ()))) != node.troubles:
+            changes["troubles"] = list(troubles)
     if detail_type == "Node Configured":
         changes["not_executed"] = list(body.get("not_executed", ()))
     if field := _FIELD.get(detail_type):

@@ -12,7 +12,7 @@ from headrace.domain.model import USD_MAX
 from headrace.domain.next_cheaper import next_cheaper
 from headrace.domain.phases import crossings, phase_plans, usd_high, usd_low
 from headrace.domain.plan import FleetPlan, OptionPlan
-from headrace.domain.reasons import reasons
+from headrace.domain.reasons import meet_in_cluster, reasons
 from headrace.domain.search import Search
 
 FALLBACK_TYPES = 5
@@ -86,7 +86,7 @@ def _compute_plan(candidate: Candidate, search: Search) -> FleetPlan:
         fallback_types=_compute_fallbacks(candidate, search),
         arch=machine.arch,
         market=compute.market,
-        placement="cluster" if machine.accelerators and compute.count > 1 else "one zone",
+        placement="cluster" if meet_in_cluster(candidate) else "one zone",
         usd_per_hour_each=compute.usd_per_hour,
         nic_bytes_per_s=machine.nic_bytes_per_s,
         disk_count=machine.disk_count,

@@ -21,7 +21,7 @@ class FleetPlan(Contract):
     arch: Literal["x86_64", "arm64"]
     market: Capacity = "on-demand"
     placement: Placement = "one zone"
-    """`cluster`: a cluster placement group, where machines that train together meet over the network."""
+    """`cluster`: a cluster placement group if it has room, where machines that train together meet over the network."""
     usd_per_hour_each: Usd
     nic_bytes_per_s: Bytes
     disk_count: int

@@ -109,9 +109,24 @@ def _placement_reasons(candidate: Candidate) -> tuple[str, ...]:
     found = []
     if candidate.kind == "fleet":
         found.append("both fleets belong in one zone: between zones each gigabyte costs 0.01 USD each way, and latency")
-    if candidate.compute.machine.accelerators and candidate.compute.count > 1:
-        found.append("machines that train meet best in one cluster placement group, which no launch asks for yet")
+    if meet_in_cluster(candidate):
+        found.append(
+            "machines that train are asked for in one cluster placement group, or outside it if it has no room"
+        )
+    elif candidate.compute.machine.accelerators and candidate.compute.count > 1:
+        found.append("machines in a reservation stand where it is: no cluster placement group is asked for")
     return tuple(found)
+
+
+def meet_in_cluster(candidate: Candidate) -> bool:
+    """Tell whether the machines that train are asked for in a cluster placement group.
+
+    A launch into a reservation names none: it must name the reservation's own, or is refused (EC2 user guide,
+    "Capacity Reservations in cluster placement groups"), and a capacity block is collocated as it is.
+    """
+    compute = candidate.compute
+    is_reserved = candidate.job.compute.reservation or compute.market == "capacity-block"
+    return bool(compute.machine.accelerators) and compute.count > 1 and not is_reserved
 
 
 def _scratch_reasons(candidate: Candidate) -> tuple[str, ...]:

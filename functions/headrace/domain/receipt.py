@@ -50,5 +50,7 @@ class Receipt(Contract):
     results: str | None
     results_files: int
     results_bytes: Bytes
+    remarks: tuple[str, ...] = ()
+    """What came otherwise than planned and did not end the run."""
     not_executed: tuple[str, ...] = ()
     note: str = ESTIMATE_NOTE

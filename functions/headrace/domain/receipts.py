@@ -48,6 +48,7 @@ def write_receipt(
         results=ending.results,
         results_files=row.results_files or sum(node.results.get("files", 0) for node in nodes),
         results_bytes=row.results_bytes or sum(node.results.get("bytes", 0) for node in nodes),
+        remarks=row.remarks,
         not_executed=tuple(sorted({action for node in nodes for action in node.not_executed})),
     )
 

@@ -75,6 +75,8 @@ class RunRow(Contract):
     """Whether the warning has reached the bus and, while training, the compute nodes."""
     decommission_arn: str | None = None
     """The decommission that was started last by the status rule or the sweep."""
+    remarks: tuple[str, ...] = ()
+    """What came otherwise than planned and did not end the run."""
     swept_at: str | None = None
     """When the sweep found nothing left of the ended run, or removed it."""
     owner_process: str | None = None
@@ -109,6 +111,8 @@ class NodeRow(Contract):
     """The last Job Progress, Job Done or Job Failed body."""
     activity: str = ""
     """What the agent said it was doing in its last heartbeat: idle, staging or training."""
+    troubles: tuple[str, ...] = ()
+    """What it found wrong with the data path at its last heartbeat."""
     failure: str | None = None
     lease_renewed_at: str | None = None
     """When the control plane last wrote the node's lease."""

@@ -6,16 +6,13 @@ from collections.abc import Sequence
 from datetime import timedelta
 
 from headrace.domain.instants import from_text, to_text
-from headrace.domain.lifecycle import Activity, Outcome, standing
+from headrace.domain.lifecycle import Activity, Outcome
 from headrace.domain.nodeconfig import Notice
 from headrace.domain.run import NodeRow, RunRow
 from headrace.domain.spending import WARN_AT, Limit, limits_of, seconds_left, tightest
-from headrace.handlers._configs import send_document
-from headrace.handlers._files import node_file, write_model
+from headrace.handlers._notices import publish_warning, tell_jobs
 from headrace.handlers._rows import change_run
 from headrace.ports import Cloud
-
-SOURCE = "headrace.run"
 
 
 def run_limits(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow]) -> tuple[Limit, ...]:
@@ -51,10 +48,7 @@ def _warn(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow], activity: Activit
     claim = {"warned_at": to_text(cloud.clock.now()), "warning": notice.because}
     if not change_run(cloud, run.run_id, claim, {"warned_at": run.warned_at}):
         return
-    detail = {"run_id": run.run_id, "because": notice.because, "seconds_left": notice.seconds_left}
-    cloud.bus.put(SOURCE, "Run Warned", detail)
+    publish_warning(cloud, run, notice)
     if activity == "training":
-        for node in standing(nodes, "compute"):
-            write_model(cloud, run, node_file(cloud, node.node_id, "notice.json"), notice)
-        send_document(cloud, run, "checkpoint-job", "compute")
+        tell_jobs(cloud, run, nodes, notice)
     change_run(cloud, run.run_id, {"is_warning_out": True})

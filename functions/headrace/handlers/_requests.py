@@ -9,7 +9,13 @@ from headrace.domain.run import RunRow
 
 
 def launch_request(
-    row: RunRow, plan: Plan, fleet: FleetPlan, attempt: int, count: int, zones: tuple[str, ...] = ()
+    row: RunRow,
+    plan: Plan,
+    fleet: FleetPlan,
+    attempt: int,
+    count: int,
+    zones: tuple[str, ...] = (),
+    last_zones: tuple[str, ...] = (),
 ) -> LaunchRequest:
     """Return the request for so many machines of the fleet; the same arguments give the same client token."""
     return LaunchRequest(
@@ -25,6 +31,7 @@ def launch_request(
         deadline_at=from_text(row.deadline_at),
         reservation=fleet.reservation,
         zones=zones,
+        last_zones=last_zones,
         beside=_beside(plan, fleet.role),
     )
 

@@ -20,6 +20,16 @@ def answer_waiting_task(cloud: Cloud, run: RunRow) -> None:
         _answer(cloud, run, "training", run.training_token)
 
 
+def tell_of_failure(cloud: Cloud, run: RunRow) -> None:
+    """Fail the task that waits in the run's present phase if a node that it needs has failed, and nothing else."""
+    activity: Activity
+    for activity, token in (("staging", run.staging_token), ("training", run.training_token)):
+        if token and run.phases and run.phases[-1].name == activity:
+            result = _outcome(cloud, run, read_nodes(cloud, run.run_id), activity)
+            if result.verdict == "failed":
+                cloud.executions.fail(token, result.error, result.cause)
+
+
 def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:
     nodes = read_nodes(cloud, run.run_id)
     result = _outcome(cloud, run, nodes, activity)

@@ -27,6 +27,8 @@ def target_of(event: Mapping[str, Json]) -> str | None:
         detail = event["detail"]
         is_a_run = detail["stateMachineArn"] == machine_arn("training_run")
         return "OnExecutionStatus" if is_a_run and detail["status"] in ENDED_BADLY else None
+    if event["source"] == "aws.ec2":
+        return "OnInstanceEvent"
     return None
 
 

@@ -119,6 +119,7 @@ def _launch(fields: dict[str, Any]) -> Launch:
             "instance_types": tuple(asked["instance_types"]),
             "deadline_at": datetime.fromisoformat(asked["deadline_at"]),
             "zones": tuple(asked["zones"]),
+            "last_zones": tuple(asked["last_zones"]),
             "beside": _beside(asked["beside"]),
         }
     )

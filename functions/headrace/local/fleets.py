@@ -107,6 +107,12 @@ class LocalFleets:
         present = self._driver.present(expected)
         return tuple(self._confirmed(node, (node.run_id, node.node_id) in present) for node in listed)
 
+    def find(self, node_id: str) -> Node | None:
+        """Return the node, whose run is asked for as `list_nodes` does, or None."""
+        known = self._table.find(node_id)
+        listed = self.list_nodes(known.run_id) if known else ()
+        return next((node for node in listed if node.node_id == node_id), None)
+
     def close(self) -> None:
         """Close the table; nodes live on."""
         self._table.close()
@@ -139,6 +145,7 @@ class LocalFleets:
             life="pending",
             launched_at=self._clock.now(),
             shared_folder=None if folder is None else str(folder),
+            placement=request.placement,
         )
 
     def _start(self, launch: Launch) -> Launch:
@@ -163,7 +170,8 @@ def _places(request: LaunchRequest, faults: Faults) -> tuple[list[tuple[str, str
     """Choose a (type, zone) for each node: best type first, then zones in order, as much as each has."""
     places: list[tuple[str, str]] = []
     short: list[LaunchFault] = []
-    zones = request.zones or tuple(request.region + letter for letter in ZONES)
+    named = request.zones or tuple(request.region + letter for letter in ZONES)
+    zones = sorted(named, key=request.last_zones.__contains__)
     for instance_type in request.instance_types:
         for zone in zones:
             wanted = request.count - len(places)

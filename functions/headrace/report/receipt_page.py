@@ -26,6 +26,8 @@ def _parts(receipt: Receipt, results_folder: str | None) -> Iterator[RenderableT
     yield section("resources", _resources(receipt))
     if receipt.phases:
         yield section("phases", _phases(receipt))
+    if receipt.remarks:
+        yield section("remarks", cell("\n".join(receipt.remarks)))
     if receipt.not_executed:
         yield section("not executed here", cell(not_executed_text(receipt.not_executed)))
     yield ""

@@ -121,7 +121,9 @@ def _machines(snapshot: Snapshot) -> Table:
 def _doing(node: NodeRow) -> str:
     if node.state == "failed":
         return node.failure or ""
-    return "" if node.state == "released" else node.activity
+    if node.state == "released":
+        return ""
+    return "; ".join((node.activity, *node.troubles))
 
 
 def _state(node: NodeRow) -> Text:

@@ -45,7 +45,7 @@ _EXECUTIONS = ("executions.start", "executions.succeed", "executions.fail", "exe
 CALLS = (*_FLEETS, *_NODES, *_OBJECTS, *_RUNS, *_EXECUTIONS, "bus.put")
 _OFTEN = ("objects.get", "objects.put", "runs.read", "runs.update", "runs.insert", "runs.items")
 
-TABLE: Sequence[Row] = (
+DRAWN: Sequence[Row] = (
     *(Row("throttled", (place,), 60 if place in _OFTEN else 6, (3, 9)) for place in CALLS),
     *(
         Row(kind, (place,), 60 if place in _OFTEN else 6, weight=0.5)
@@ -117,13 +117,24 @@ TABLE: Sequence[Row] = (
     Row("functions_dead", ("control",), 1, (2, 60), seconds=(5.0, 40.0, 90.0, 150.0, 250.0, 400.0), weight=4),
     Row("duplicate_trigger", ("control",), 1, seconds=(0.0, 1.0, 100.0, 900.0), weight=4),
 )
+_MACHINE_EVENTS = ("machine.shutting-down", "machine.terminated", "machine.interrupted")
+OF_MACHINE_EVENTS: Sequence[Row] = (
+    Row("lost", _MACHINE_EVENTS, 4, weight=2),
+    Row("doubled", _MACHINE_EVENTS, 4, (2, 4), seconds=(0.0, 7.0, 200.0)),
+    Row("late", _MACHINE_EVENTS, 4, seconds=(3.0, 45.0, 600.0)),
+    Row("paused", _MACHINE_EVENTS, 4, tuple(range(1, 7)), seconds=(20.0, 50.0)),
+    Row("dies", _MACHINE_EVENTS, 4, tuple(range(1, 7)), weight=2),
+)
+"""What befalls the cloud's own events, drawn apart from the others so that older seeds keep what they stand for."""
+TABLE: Sequence[Row] = (*DRAWN, *OF_MACHINE_EVENTS)
 
 
-def draw_faults(source: Random, mean: float) -> tuple[Fault, ...]:
-    """Return a number of faults that is geometrically distributed about the mean, each drawn from the table."""
+def draw_faults(source: Random, mean: float, rows: Sequence[Row] = DRAWN) -> tuple[Fault, ...]:
+    """Return a number of faults that is geometrically distributed about the mean, each drawn from these rows."""
     faults = []
+    weights = [row.weight for row in rows]
     while source.random() < mean / (1 + mean):
-        (row,) = source.choices(TABLE, _WEIGHTS)
+        (row,) = source.choices(rows, weights)
         faults.append(
             Fault(
                 row.kind,
@@ -134,6 +145,3 @@ def draw_faults(source: Random, mean: float) -> tuple[Fault, ...]:
             )
         )
     return tuple(faults)
-
-
-_WEIGHTS = [row.weight for row in TABLE]

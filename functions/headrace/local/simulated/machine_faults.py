@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from headrace.local.simulated.agent import SimulatedAgent
 from headrace.local.simulated.fault_plan import Fault, FaultPlan
@@ -23,6 +23,8 @@ class MachineFaults:
         self, loop: asyncio.AbstractEventLoop, plan: FaultPlan, agents: Mapping[str, SimulatedAgent], note: Note
     ) -> None:
         self.fleets: SimulatedFleets
+        self.warn: Callable[[str], None] = lambda _node_id: None
+        """Told of each machine that gets a notice."""
         self._loop = loop
         self._plan = plan
         self._agents = agents
@@ -51,6 +53,7 @@ class MachineFaults:
             self._lose_rack(machine, fault.value)
         elif fault.kind == "spot" and fault.value:
             self._note(machine.node.node_id, "spot interruption notice")
+            self.warn(machine.node.node_id)
             machine.say_goodbye("spot interruption")
             self._loop.call_later(NOTICE_SECONDS, self._lose, machine, context=machine_world())
         elif fault.kind == "spot":

@@ -62,6 +62,7 @@ class SimulatedFleets:
         watcher: Watcher | None = None,
         on_launch: Callable[[Machine], None] = lambda _machine: None,
         caller: Callable[[], str] = lambda: "somebody",
+        on_end: Callable[[str, str], None] = lambda *_: None,
     ) -> None:
         self.machines: dict[str, Machine] = {}
         self.untagged_seconds = 0.0
@@ -74,6 +75,7 @@ class SimulatedFleets:
         self._watcher = watcher or Watcher()
         self._on_launch = on_launch
         self._caller = caller
+        self._on_end = on_end
         self._launched: dict[str, tuple[LaunchRequest, tuple[str, ...]]] = {}
         self._hidden_until: dict[str, float] = {}
         self._denied_until = self._blank_until = 0.0
@@ -113,6 +115,7 @@ class SimulatedFleets:
             address=f"10.0.{number // 250}.{number % 250 + 1}",
             life="pending",
             launched_at=self._clock.now(),
+            placement=request.placement,
         )
         machine = Machine(node, request, number)
         self.machines[node.node_id] = machine
@@ -166,10 +169,12 @@ class SimulatedFleets:
         else:
             machine.stop()
         self._later(self._source.uniform(*SHUTDOWN_SECONDS), self._end, machine)
+        self._on_end(machine.node.node_id, "shutting-down")
 
     def _end(self, machine: Machine) -> None:
         machine.node = replace(machine.node, life="terminated")
         self._watcher.ended(machine.node.node_id)
+        self._on_end(machine.node.node_id, "terminated")
 
     def list_nodes(self, run_id: str | None = None) -> tuple[Node, ...]:
         """Return every machine of the run, or of all."""
@@ -180,6 +185,10 @@ class SimulatedFleets:
         if self._loop.time() < self._blank_until:
             return tuple(replace(node, address="") for node in nodes)
         return nodes
+
+    def find(self, node_id: str) -> Node | None:
+        """Return the machine if calls know it."""
+        return self.machines[node_id].node if self._is_known(node_id) else None
 
     def _without_tags(self, node: Node) -> Node:
         age_seconds = (self._clock.now() - node.launched_at).total_seconds()

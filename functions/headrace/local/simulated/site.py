@@ -13,6 +13,7 @@ from typing import Any
 from pydantic_core import to_json
 
 from headrace.domain.catalog import Catalog, PriceList
+from headrace.domain.instance_events import INTERRUPTION, STATE
 from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
 from headrace.local.asl.definition import Machine as MachineDefinition
@@ -129,11 +130,11 @@ class SimulatedSite:
         self.exit_code = 0
         self.plan = plan or FaultPlan()
         self.watcher = watcher or Watcher()
-        self._settings = settings
+        self._settings, self._pace = settings, pace
         self._runs = runs or MemoryRuns()
         self._has_rule = has_rule
+        self._machine_events = 0
         self._has_lease = has_lease
-        self._pace = pace
         self._source = source = Random(seed)  # noqa: S311 - a seed is the point
         self._clock = LoopClock(self.loop)
         note = self.watcher.noted
@@ -174,8 +175,12 @@ class SimulatedSite:
             self.watcher,
             self._machine_faults.launched,
             self.functions.acting,
+            lambda node_id, state: self._tell_of_machine(state, STATE, {"instance-id": node_id, "state": state}),
         )
         self._machine_faults.fleets = self.fleets
+        self._machine_faults.warn = lambda node_id: self._tell_of_machine(
+            "interrupted", INTERRUPTION, {"instance-id": node_id, "instance-action": "terminate"}
+        )
         self.nodes = SimulatedNodes(
             self.loop, self.fleets, lambda one, document: self.agents[one.node.node_id].run_document(document)
         )
@@ -281,6 +286,12 @@ class SimulatedSite:
         self.watcher.published(envelope)
         if envelope["source"] == "headrace.agent":
             self.deliveries.deliver(f"event.{envelope['detail-type']}", "OnAgentEvent", envelope)
+
+    def _tell_of_machine(self, what: str, detail_type: str, detail: dict[str, Json]) -> None:
+        """Have the cloud itself say what becomes of a machine, as EC2 does, with no promise that it arrives."""
+        self._machine_events += 1
+        about = {"id": f"machine-event-{self._machine_events}", "source": "aws.ec2", "detail-type": detail_type}
+        self.deliveries.deliver(f"machine.{what}", "OnInstanceEvent", {**about, "detail": detail})
 
     def _on_status(self, envelope: dict[str, Json]) -> None:
         detail = envelope["detail"]
