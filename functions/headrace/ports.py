@@ -248,7 +248,7 @@ class Checks(Protocol):
     """Asking, before money is spent, whether it would be spent in vain."""
 
     def reservation(self, reservation_id: str) -> Reservation | None:
-        """Return how it stands, or None where there are none. Raises InfeasibleJob for one that cannot be used."""
+        """Return how it stands, or None where there are none. Raises InfeasibleJob."""
         ...
 
     def look(self, requests: Sequence[LaunchRequest], quota_codes: Sequence[str]) -> Findings:

@@ -85,3 +85,10 @@ def test_what_is_written_there_is_read_and_listed_there(reached: Reached) -> Non
 def test_a_way_that_does_not_lead_there_is_refused(reached: Reached) -> None:
     with pytest.raises(AccessDenied):
         reached.elsewhere.objects(reached.wrong, RUN).page(BUCKET, "")
+
+
+def test_trying_to_upload_leaves_neither_object_nor_upload(reached: Reached) -> None:
+    objects = reached.elsewhere.objects(reached.right, RUN)
+    objects.try_upload(BUCKET, "tried/x")
+    assert objects.page(BUCKET, "tried/").objects == ()
+    assert objects.abort_uploads(BUCKET, "tried/") == 0

@@ -129,11 +129,6 @@ class TestObjects:
         assert objects.abort_uploads(BUCKET, "whole/") == 0
         assert objects.get(BUCKET, "whole/x") == b"1"
 
-    def test_trying_to_upload_leaves_neither_object_nor_upload(self, objects: Objects) -> None:
-        objects.try_upload(BUCKET, "tried/x")
-        assert objects.page(BUCKET, "tried/").objects == ()
-        assert objects.abort_uploads(BUCKET, "tried/") == 0
-
     def test_pages_hold_every_key_once_and_in_order(self, objects: Objects) -> None:
         keys = sorted((f"pages/{name}" for name in ("a/1", "a-1", "b+c d%é", "z", "a/2", "A", "~")), key=str.encode)
         for key in keys:

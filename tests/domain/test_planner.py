@@ -135,6 +135,7 @@ def test_an_unknown_name_gets_the_close_ones(compute: dict[str, str], said: str)
     [
         ({"data": {"source": "s3://datasets/a/", "staging": "lazy"}}, "write staging: copy"),
         ({"environment": {"image": "team/image"}}, "environment.image is not available yet"),
+        ({"environment": {"secrets": {"KEY": "arn"}}}, "environment.secrets is not available yet"),
     ],
 )
 def test_what_is_not_there_yet_is_refused_with_what_to_use(changes: dict[str, Any], said: str) -> None:

@@ -7,13 +7,13 @@ from typing import Any, cast
 import boto3
 import botocore.session
 from botocore.credentials import CredentialProvider, CredentialResolver, Credentials, RefreshableCredentials
-from botocore.exceptions import ClientError
+from botocore.exceptions import BotoCoreError, ClientError
 
 from headrace.aws.clients import Clients
 from headrace.aws.error_codes import message_of
 from headrace.aws.objects import S3Objects
 from headrace.domain.access import BucketAccess, Keys, parse_keys
-from headrace.domain.errors import AccessDenied
+from headrace.domain.errors import AccessDenied, CloudUnavailable
 from headrace.ports import Objects
 
 SESSION_SECONDS = 3600
@@ -27,7 +27,7 @@ class AwsElsewhere:
         self._clients = clients
 
     def objects(self, access: BucketAccess, run_id: str) -> Objects:
-        """Return the S3 that the bucket is in. Raises AccessDenied."""
+        """Return the S3 that the bucket is in. Raises AccessDenied, CloudUnavailable."""
         if access.role:
             return S3Objects(
                 session=self._session_of(access, access.role, run_id), endpoint_url=self._clients.endpoint_url
@@ -71,6 +71,8 @@ class AwsElsewhere:
                 f"{message_of(error)}. Let the role trust this stack's roles{_and_id(external_id)}, and name it in the "
                 "stack's context data_roles"
             ) from error
+        except BotoCoreError as error:
+            raise _unheard(f"to assume {role}", error) from error
         return {
             "access_key": found["AccessKeyId"],
             "secret_key": found["SecretAccessKey"],
@@ -92,7 +94,13 @@ class AwsElsewhere:
                 f"asked for the secret {reference}, Secrets Manager answered {message_of(error)}. Check the ARN, and "
                 "name it in the stack's context data_secrets"
             ) from error
+        except BotoCoreError as error:
+            raise _unheard(f"for the secret {reference}", error) from error
         return parse_keys(found.get("SecretString", ""), reference)
+
+
+def _unheard(what: str, error: BotoCoreError) -> CloudUnavailable:
+    return CloudUnavailable(f"asked {what}: {error}. Check the region in the ARN, the network, and who asks")
 
 
 def _and_id(external_id: str | None) -> str:

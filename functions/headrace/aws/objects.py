@@ -18,6 +18,15 @@ from headrace.ports import ObjectInfo, ObjectPage
 
 FIRST_ERROR, FORBIDDEN, MISSING = 300, (401, 403), 404
 LISTED = "Listed"
+FOREIGN = Config(
+    # One that hangs must not hold up the end of a run for longer than a function lives.
+    retries={"mode": "standard", "total_max_attempts": 3},
+    read_timeout=20,
+    # Checksums that only AWS must know, which botocore adds by default.
+    request_checksum_calculation="when_required",
+    response_checksum_validation="when_required",
+)
+"""What differs for another maker's S3."""
 
 
 class S3Objects:
@@ -26,8 +35,8 @@ class S3Objects:
     It has the credentials given, or those of the session, which by default is the environment's. An endpoint is
     addressed path-style, since its buckets have no names in the DNS, and never through a proxy.
 
-    An endpoint that is `foreign` is another maker's: it is sent no checksums that only AWS must know (botocore adds
-    them by default), may be behind a proxy, and raises CloudUnavailable when it does not answer.
+    An endpoint that is `foreign` is another maker's: it is sent no checksums that only AWS must know, may be behind a
+    proxy, and raises CloudUnavailable when it does not answer in time.
     """
 
     def __init__(
@@ -44,8 +53,6 @@ class S3Objects:
         config = Config(
             s3={"addressing_style": "path" if endpoint_url else "auto"},
             proxies={} if endpoint_url and not foreign else None,
-            request_checksum_calculation="when_required" if foreign else None,
-            response_checksum_validation="when_required" if foreign else None,
         )
         self._client = (session or boto3.Session()).client(
             "s3",
@@ -53,7 +60,7 @@ class S3Objects:
             endpoint_url=endpoint_url,
             aws_access_key_id=access_key_id,
             aws_secret_access_key=secret_access_key,
-            config=CONFIG.merge(config),
+            config=(CONFIG.merge(FOREIGN) if foreign else CONFIG).merge(config),
         )
         self._client.meta.events.register_first("before-parse.s3.ListObjectsV2", _read_listing)
 

@@ -71,6 +71,10 @@ def _refuse_what_is_not_there_yet(job: JobSpec) -> None:
         raise InfeasibleJob(
             f"staging 'lazy' of input {', '.join(lazy)} is not available yet; write staging: copy, or leave it out"
         )
+    if job.environment.secrets:
+        raise InfeasibleJob(
+            "environment.secrets is not available yet, and the command would miss them; let it read its secrets itself"
+        )
     if job.environment.image:
         raise InfeasibleJob(
             "environment.image is not available yet; bring packages by environment.requirements, or wheels in the code"

@@ -106,12 +106,11 @@ class SimulatedSite:
         """Node id and detail-type of every event that agents sent, in order."""
         self.exit_code = 0
         self.plan, self.watcher = plan or FaultPlan(), watcher or Watcher()
-        self._settings = settings
+        self._settings, self._pace = settings, pace
         self._runs = runs or MemoryRuns()
         self._has_rule = has_rule
         self._machine_events = 0
         self._has_lease = has_lease
-        self._pace = pace
         self._source = source = Random(seed)  # noqa: S311 - a seed is the point
         self._clock = LoopClock(self.loop)
         note = self.watcher.noted
