@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from headrace.domain.fabric_names import filling_nqn, host_nqn, reader_nqn, sealed_nqn
+from headrace.domain.mirroring import can_do_without
 from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
 from headrace.domain.run import NodeRow
@@ -203,3 +204,11 @@ def test_roce_in_software_is_for_those_who_ask_for_it() -> None:
     assert (configured(asked, COMPUTE).fabric, configured(asked, COMPUTE).soft_roce) == ("roce", True)
     probed = configure_node(SPREAD, COMPUTE, STORAGE, {}, 15, "roce")
     assert (probed.fabric, probed.soft_roce) == ("roce", False)
+
+
+def test_readers_do_without_a_node_only_while_another_holds_all_of_its_parts() -> None:
+    mirrored, one_sided = MIRRORED.chosen.volumes, (*MIRRORED.chosen.volumes, volume(2, (1,)))
+    assert [can_do_without(mirrored, lost) for lost in ({0}, {1}, {0, 1}, set[int]())] == [True, True, False, True]
+    assert [can_do_without(one_sided, lost) for lost in ({0}, {1})] == [True, False]
+    assert not can_do_without(STRIPED.chosen.volumes, {0})
+    assert can_do_without((volume(0, (0,), held_by="compute"),), {0})

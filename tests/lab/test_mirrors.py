@@ -25,9 +25,7 @@ def test_a_reader_of_a_mirrored_volume_goes_on_when_a_storage_machine_is_lost(la
     sums = fill(lab, "s0")
     for _ in range(2):
         lab.document("seal-dataset", *STORAGE)
-    lab.document("configure-storage", *STORAGE)
-    for _ in range(2):
-        lab.document("configure-compute", *COMPUTE)
+    lab.document("configure-compute", *COMPUTE)
     paths = lab.run("c0", "cat /sys/class/nvme-subsystem/nvme-subsys*/nvme*/state; ls /sys/class/nvme-fabrics/ctl")
     assert paths.split().count("live") == 2
     assert set(lab.run("c0", "cat /sys/class/nvme-subsystem/nvme-subsys*/iopolicy").split()) == {"round-robin"}

@@ -89,6 +89,19 @@ def test_an_agent_that_dies_while_training_fails_the_run_by_missing_heartbeat() 
         assert machines_alive(site) == []
 
 
+@pytest.mark.parametrize("says_goodbye", [True, False])
+@pytest.mark.parametrize(("resilience", "status"), [("mirror", "SUCCEEDED"), ("none", "FAILED")])
+def test_a_storage_node_lost_while_training_is_missed_only_where_nothing_mirrors_it(
+    resilience: str, status: str, says_goodbye: bool
+) -> None:
+    with simulated_site() as site:
+        arn = start_until(site, "training", job(resilience=resilience))
+        storage = [node for node in nodes_of(site) if node.role == "storage"]
+        site.fleets.lose(storage[0].node_id, "reclaimed", says_goodbye=says_goodbye)
+        assert ending_of(site, arn).status == status
+        assert machines_alive(site) == []
+
+
 def test_an_agent_that_only_idles_on_is_not_waited_for() -> None:
     with simulated_site() as site:
         arn = start_until(site, "training")

@@ -118,6 +118,12 @@ def outcome(
     return Outcome("silent")
 
 
+def lost_nodes(nodes: Sequence[NodeRow], now: datetime, window_seconds: int) -> tuple[NodeRow, ...]:
+    """Return the nodes that have failed or were not heard within the window."""
+    oldest = now - timedelta(seconds=window_seconds)
+    return tuple(one for one in nodes if one.state == "failed" or not _was_heard(one, oldest))
+
+
 def _was_heard(node: NodeRow, oldest: datetime) -> bool:
     return node.last_heard_at is not None and from_text(node.last_heard_at) >= oldest
 

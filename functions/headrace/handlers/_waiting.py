@@ -11,8 +11,10 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from headrace.domain.instants import from_text, to_text
-from headrace.domain.lifecycle import FINISHING, TELEMETRY, Activity, Outcome, outcome, standing
+from headrace.domain.lifecycle import FINISHING, TELEMETRY, Activity, Outcome, lost_nodes, outcome, standing
+from headrace.domain.mirroring import can_do_without
 from headrace.domain.run import NodeRow, RunRow
+from headrace.handlers._files import read_plan
 from headrace.handlers._limits import hold_to_limits
 from headrace.handlers._marks import is_last_to_finish
 from headrace.handlers._rows import change_run, read_node, read_nodes
@@ -82,4 +84,7 @@ def _outcome(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow], activity: Acti
     workers = standing(nodes, run.staging_role if activity == "staging" else "compute")
     supporters: tuple[NodeRow, ...] = standing(nodes, "storage") if activity == "training" else ()
     window = cloud.settings.heartbeat_timeout_seconds
+    lost = lost_nodes(supporters, cloud.clock.now(), window)
+    if lost and can_do_without(read_plan(cloud, run).chosen.volumes, {one.index for one in lost}):
+        supporters = tuple(one for one in supporters if one not in lost)
     return outcome(workers, supporters, activity, run.phases[-1].at, cloud.clock.now(), window)

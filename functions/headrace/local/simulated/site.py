@@ -13,6 +13,8 @@ from typing import Any
 from pydantic_core import to_json
 
 from headrace.domain.instance_events import INTERRUPTION, STATE
+from headrace.domain.mirroring import can_do_without
+from headrace.domain.plan import Plan
 from headrace.domain.schedule import Reservation
 from headrace.domain.settings import Settings
 from headrace.local.asl.definition import Machine as MachineDefinition
@@ -235,9 +237,15 @@ class SimulatedSite:
         return role == "storage" and any(self.agents[one.node.node_id].activity == "training" for one in others)
 
     def _is_data_there(self, run_id: str) -> bool:
-        """Tell whether every machine of the run that has staged a share still runs."""
+        """Tell whether every machine of the run that has staged a share still runs, or another one has a copy of it."""
         holders = (self.fleets.machines[node_id] for node_id, agent in self.agents.items() if agent.work.has_staged)
-        return all(one.node.life == "running" for one in holders if one.node.run_id == run_id)
+        ours = (one.node for one in holders if one.node.run_id == run_id)
+        lost = {one.node_id for one in ours if one.life != "running"}
+        if not lost:
+            return True
+        rows = self.functions.truth.runs.items(run_id, "node")
+        plan = Plan.model_validate_json(self.objects.get(self._settings.run_bucket, f"runs/{run_id}/plan.json"))
+        return can_do_without(plan.chosen.volumes, {row["index"] for row in rows if row["node_id"] in lost})
 
     def _sweep(self, every_seconds: float) -> None:
         faults = self.plan.next("sweep")
