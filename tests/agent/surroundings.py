@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -12,6 +13,7 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -233,7 +235,7 @@ class AgentNode:
         Both in this process, since a process for each takes longer than what it does.
         """
         self.give_config(given)
-        with patch.dict(os.environ, self.environment):
+        with patch.dict(os.environ, self.environment), redirect_stdout(io.StringIO()):
             for command in (kind,) if is_configured else ("configure", kind):
                 assert commands.main([command], self.environment) == 0
 
