@@ -60,7 +60,14 @@ def ours(bucket: str, prefix: str, folder: Path) -> None:
     stage(bucket, prefix, folder)
 
 
-TOOLS = {one.__name__: one for one in (obstore_loop, boto3_threads, ours)}
+def ours_hashed(bucket: str, prefix: str, folder: Path) -> None:
+    """Stage it as a job with `verify: checksum` asks for."""
+    from bench.our_copy import stage  # noqa: PLC0415
+
+    stage(bucket, prefix, folder, is_hashed=True)
+
+
+TOOLS = {one.__name__: one for one in (obstore_loop, boto3_threads, ours, ours_hashed)}
 
 
 def command(tool: str, port: int, bucket: str, prefix: str, folder: Path) -> list[str]:

@@ -19,11 +19,11 @@ from headrace_agent.work import Work
 FILES_PER_PART = 10_000
 
 
-def stage(bucket: str, prefix: str, folder: Path) -> None:
+def stage(bucket: str, prefix: str, folder: Path, *, is_hashed: bool = False) -> None:
     """Copy the prefix into `folder/volumes/v0`. Raises RuntimeError when not all is there at the end."""
     staging.PROCESS_NODE_STREAMS = staging.STREAMS
     parts, files, total_bytes = _write_manifest(bucket, prefix)
-    task = StageTask(parts, files, total_bytes, progress_seconds=10.0)
+    task = StageTask(parts, files, total_bytes, progress_seconds=10.0, is_hashed=is_hashed)
     outcome = staging.run_stage(Work(_node(bucket, folder), Task("stage-1", "stage", _config(task)), _say_nothing))
     if outcome is None or outcome.detail_type != "Dataset Staged":
         raise RuntimeError(f"not staged: {outcome}")

@@ -44,11 +44,14 @@ class Installer:
         """
         path = self._requirements_file(requirements)
         wheels = [option for folder in _wheel_folders(self.work) for option in ("--find-links", str(folder))]
-        self._run([sys.executable, "-m", "venv", "--system-site-packages", str(target)])
-        _show_own_packages(target)
+        self._make(target)
         pip = [str(target / "bin" / "python"), "-m", "pip", "install", "--disable-pip-version-check", "--no-input"]
         self._run([*pip, *wheels, "-r", str(path)])
         return target / "bin"
+
+    def _make(self, target: Path) -> None:
+        self._run([sys.executable, "-m", "venv", "--system-site-packages", str(target)])
+        _show_own_packages(target)
 
     def _requirements_file(self, requirements: str) -> Path:
         try:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import hashlib
+import io
 import json
 import os
 import signal
@@ -12,13 +13,16 @@ import threading
 import time
 import urllib.request
 from collections.abc import Callable, Mapping
+from contextlib import redirect_stdout
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from typing import Any
+from unittest.mock import patch
 
 import obstore
 
+from headrace_agent import commands
 from headrace_agent.s3 import open_bucket
 from tests.agent.fake_bus import WAIT_SECONDS, FakeBus
 
@@ -227,11 +231,14 @@ class AgentNode:
         )
 
     def hand_in(self, kind: str, given: dict[str, Any], *, is_configured: bool = False) -> None:
-        """Configure the node if it is not, and hand the task in, as the documents do one after the other."""
+        """Configure the node if it is not, and hand the task in, as the documents do one after the other.
+
+        Both in this process, since a process for each takes longer than what it does.
+        """
         self.give_config(given)
-        for command in (kind,) if is_configured else ("configure", kind):
-            done = self.command(command)
-            assert done.returncode == 0, done.stderr
+        with patch.dict(os.environ, self.environment), redirect_stdout(io.StringIO()):
+            for command in (kind,) if is_configured else ("configure", kind):
+                assert commands.main([command], self.environment) == 0
 
     def terminate(self) -> int:
         """Ask the daemon to leave. Return its exit code."""

@@ -92,7 +92,7 @@ def test_a_command_that_ignores_sigterm_is_killed_after_its_grace(node: AgentNod
 def test_the_deadline_stops_the_job_and_the_agent(node: AgentNode, bus: FakeBus) -> None:
     node.write_node_file()
     node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(600)"))))
-    node.deadline_at = datetime.now(UTC) + timedelta(seconds=4)
+    node.deadline_at = datetime.now(UTC) + timedelta(seconds=2)
     node.start()
     assert node.process
     assert node.process.wait(40) == 0

@@ -232,9 +232,9 @@ def test_an_agent_that_gets_no_identity_leaves(node: AgentNode, bus: FakeBus) ->
 
 
 def test_an_agent_whose_job_runs_stays_though_it_hears_nothing(node: AgentNode, bus: FakeBus) -> None:
-    node.idle_lease_seconds = 1.0
+    node.idle_lease_seconds = 0.5
     node.write_node_file()
-    node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(3)"))))
+    node.hand_in("train", config(train=train_part(command=python("import time; time.sleep(1.5)"))))
     node.start()
     bus.await_event("Job Done")
     assert "Node Leaving" not in bus.kinds[: bus.kinds.index("Job Done")]

@@ -11,22 +11,24 @@ from headrace.domain.launch import LaunchRequest
 from headrace.local.process_nodes import ProcessNodes
 
 _READY = "import pathlib, signal, subprocess, sys, os, time; pathlib.Path('ready').touch(); "
-OBEDIENT = (sys.executable, "-c", _READY + "signal.sigwait({signal.SIGTERM})")
+OBEDIENT = (sys.executable, "-IS", "-c", _READY + "signal.sigwait({signal.SIGTERM})")
 STUBBORN = (
     sys.executable,
+    "-IS",
     "-c",
     "import signal; signal.signal(signal.SIGTERM, signal.SIG_IGN)\n" + _READY + "time.sleep(600)",
 )
 _HIDDEN_CHILD = "import signal, time; signal.signal(signal.SIGTERM, signal.SIG_IGN); time.sleep(600)"
 DOUBLE_FORKING = (
     sys.executable,
+    "-IS",
     "-c",
     f"""
 import os, signal
 if os.fork() == 0:
     os.setsid()
     if os.fork() == 0:
-        os.execvp({sys.executable!r}, [{sys.executable!r}, "-c", {_HIDDEN_CHILD!r}])
+        os.execvp({sys.executable!r}, [{sys.executable!r}, "-IS", "-c", {_HIDDEN_CHILD!r}])
     os._exit(0)
 os.wait()
 {_READY} signal.sigwait({{signal.SIGTERM}})

@@ -107,7 +107,7 @@ def test_an_agent_that_cannot_be_started_is_an_error(tmp_path: Path) -> None:
 
 
 def test_what_the_agent_says_is_kept(tmp_path: Path) -> None:
-    nodes = process_nodes(tmp_path, (*OBEDIENT[:2], "print('up', flush=True)"))
+    nodes = process_nodes(tmp_path, (*OBEDIENT[:-1], "print('up', flush=True)"))
     nodes.start(NODE, launch_request(RUN))
     log = nodes.folder(RUN, "i-1") / "log" / "agent.log"
     wait_until(lambda: log.read_text() == "up\n")

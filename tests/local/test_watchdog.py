@@ -123,7 +123,7 @@ def test_at_its_deadline_a_node_that_will_not_go_is_killed(start: Start) -> None
 
 
 def test_a_deadline_comes_before_a_longer_lease(start: Start) -> None:
-    nodes = start(DOUBLE_FORKING, lease_seconds=600, deadline_in_seconds=3)
+    nodes = start(DOUBLE_FORKING, lease_seconds=600, deadline_in_seconds=2)
     wait_until(lambda: len(processes_of_node()) == 2)
     kill_agent(nodes)
     wait_until(lambda: processes_of_node() == [])
