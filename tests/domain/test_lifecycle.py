@@ -53,6 +53,11 @@ def test_a_late_lifecycle_event_still_counts() -> None:
     assert (changes["state"], changes["last_sequence"]) == ("done", 50)
 
 
+def test_what_comes_after_later_words_is_no_sign_of_life() -> None:
+    late = changes_for(node_row(state="training", last_sequence=50), "Job Started", 7, BODY, NOW)
+    assert "last_heard_at" not in late
+
+
 def test_heartbeats_count_by_the_control_planes_clock() -> None:
     changes = changes_for(node_row(), "Telemetry Sampled", 1, BODY, NOW)
     assert (changes["last_heard_at"], changes["activity"]) == (NOON, "training")

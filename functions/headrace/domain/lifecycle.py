@@ -56,10 +56,15 @@ def has_reached(node: NodeRow, state: NodeState) -> bool:
 
 
 def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, Any], now: datetime) -> dict[str, Any]:
-    """Return the fields of the node row that an event changes; empty when it is telemetry older than what is known."""
+    """Return the fields of the node row that an event changes; empty when it is telemetry older than what is known.
+
+    What comes after later words is no sign of life: it may have been on its way since before the machine was lost.
+    """
     if detail_type in TELEMETRY and sequence <= node.last_sequence:
         return {}
-    changes: dict[str, Any] = {"last_heard_at": to_text(now), "last_sequence": max(sequence, node.last_sequence)}
+    changes: dict[str, Any] = {"last_sequence": max(sequence, node.last_sequence)}
+    if sequence > node.last_sequence:
+        changes["last_heard_at"] = to_text(now)
     changes |= _told(node, detail_type, body)
     if field := _FIELD.get(detail_type):
         changes[field] = body
