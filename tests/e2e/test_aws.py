@@ -142,7 +142,7 @@ def assert_nothing_is_left(site: AwsSite, row: RunRow) -> None:
     assert {node.life for node in nodes} == {"terminated"}
     assert all(node.ended_at is not None for node in nodes)
     booted = frozenset((node.run_id, node.node_id) for node in nodes)
-    wait_until(lambda: not site.machines.processes.present(booted))
+    wait_until(lambda: not site.machines.processes.present(booted) & booted)
     assert site.cloud.objects.page(RUN_BUCKET, f"{row.prefix}nodes/{ROLE_ID}").objects == ()
     assert site.cloud.objects.page(RUN_BUCKET, f"{row.prefix}nodes/").objects == ()
 
