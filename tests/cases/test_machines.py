@@ -14,6 +14,7 @@ from headrace.domain.launch import LaunchRequest
 from headrace.handlers import terminate_nodes
 from headrace.local.faults import Faults
 from headrace.local.fleets import LocalFleets
+from headrace.local.simulated.fault_plan import Fault, FaultPlan
 from headrace.ports import LaunchFault, LaunchResult, Node
 from tests.cases.troubles import after_launch, failing_after_first, failing_first, launched, receipts_of
 from tests.simulated_runs import (
@@ -52,7 +53,8 @@ def test_r003_a_machine_that_registers_after_eight_minutes_is_waited_for_and_nev
 
 
 def test_r005_r033_a_machine_lost_without_an_event_ends_the_run_within_the_heartbeat_limit() -> None:
-    with simulated_site() as site:
+    silent = FaultPlan([Fault.parse(f"lost@machine.{state}#1") for state in ("shutting-down", "terminated")])
+    with simulated_site(plan=silent) as site:
         arn = start_until(site, "training")
         lost_at = site.cloud.clock.now()
         compute = next(node for node in nodes_of(site) if node.role == "compute")

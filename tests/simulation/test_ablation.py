@@ -14,6 +14,8 @@ from tests.simulation.ablation import LAYERS
 from tests.simulation.runs import run_scenario
 from tests.simulation.scenarios import good_scenario
 
+UNHEARD = [f"lost@machine.{state}#{number}" for state in ("shutting-down", "terminated") for number in (1, 2, 3)]
+"""The cloud says of none of the first three machines that it ended."""
 CASES = [
     ("rule", "sweep", ["abort@control#1~100s"], "no end"),
     ("sweep", "", ["abort@control#1~100s", "lost@status.ABORTED#1"], "no end"),
@@ -27,7 +29,7 @@ CASES = [
     ("grace", "second_look", ["untagged@sweep#2~110s"], "killed"),
     (
         *("time_limits", "heartbeat,sweep"),
-        *(["crash@machine#1~300s", "crash@machine#2~300s", "crash@machine#3~160s"], "no end"),
+        *([*(f"crash@machine#{one}" for one in ("1~300s", "2~300s", "3~160s")), *UNHEARD], "no end"),
     ),
     ("confirm", "sweep", ["hidden@fleets.launch#1~300s", "stop@control#1~30s"], "outlived"),
 ]

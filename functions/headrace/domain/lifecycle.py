@@ -55,6 +55,12 @@ def has_reached(node: NodeRow, state: NodeState) -> bool:
     return node.state not in ("failed", "released") and _ORDER.index(node.state) >= _ORDER.index(state)
 
 
+def end_in_words(node: NodeRow, life: str, because: str) -> str:
+    """Return what became of a machine that ended unasked; `life` and `because` are what the cloud says of it."""
+    early = "" if has_reached(node, "configured") else " before it was ready"
+    return f"the machine is {life}{early}{f' ({because})' if because else ''}"
+
+
 def changes_for(node: NodeRow, detail_type: str, sequence: int, body: dict[str, Any], now: datetime) -> dict[str, Any]:
     """Return the fields of the node row that an event changes; empty when it is telemetry older than what is known.
 

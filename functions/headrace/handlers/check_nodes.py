@@ -6,7 +6,7 @@ from datetime import datetime, timedelta
 from typing import Any, Literal
 
 from headrace.domain.instants import from_text
-from headrace.domain.lifecycle import standing
+from headrace.domain.lifecycle import end_in_words, standing
 from headrace.domain.run import NodeRow
 from headrace.handlers._entry import entry
 from headrace.handlers._fencing import are_fenced
@@ -53,8 +53,7 @@ def _failure(row: NodeRow, node: Node | None, is_online: bool, now: datetime, bo
     if row.state == "failed":
         return row.failure or "failed"
     if node and node.life in ("stopping", "terminated"):
-        because = f" ({node.ended_because})" if node.ended_because else ""
-        return f"the machine is {node.life} before it was ready{because}"
+        return end_in_words(row, node.life, node.ended_because)
     age = now - from_text(row.launched_at)
     if not is_online and age > timedelta(seconds=boot_timeout_seconds):
         return f"not ready {age.total_seconds():.0f} s after its launch (allowed: {boot_timeout_seconds} s)"

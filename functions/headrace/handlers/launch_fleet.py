@@ -175,16 +175,17 @@ def _require_all(cloud: Cloud, nodes: Sequence[NodeRow], order: LaunchRequest, r
 
     `nodes` are the run's before this launch. A fleet of which nothing has come has been tried everywhere already.
     """
-    wanted = order.count
-    if len(result.nodes) >= wanted:
+    if len(result.nodes) >= order.count:
         return True
+    before = len(standing(nodes, order.role))
+    wanted, came = before + order.count, before + len(result.nodes)
     tried = "; ".join(f"{one.instance_type} in {one.zone}: {one.message}" for one in result.faults)
-    found = f"asked for {wanted} {order.role} machines, {len(result.nodes)} came; tried {tried or 'nothing'}"
+    found = f"asked for {wanted} {order.role} machines, {came} came; tried {tried or 'nothing else'}"
     if any(one.meaning == "denied" for one in result.faults):
         raise AccessDenied(f"{found}. Allow the action named above, then run again")
     if any(one.meaning == "quota" for one in result.faults):
         raise QuotaExceeded(f"{found}. Raise the limit named above, then run again")
-    if order.attempt < cloud.settings.launch_attempts and (result.nodes or standing(nodes, order.role)):
+    if order.attempt < cloud.settings.launch_attempts and came:
         _leave_short_zone(cloud, nodes, order, found)
         return False
     raise CapacityUnavailable(f"{found}. Try another region, a capacity reservation, or run again later")

@@ -11,6 +11,7 @@ from typing import Any
 
 from headrace.domain.instance_events import NOTICE_SECONDS, InstanceEvent, read_instance_event
 from headrace.domain.instants import from_text, to_text
+from headrace.domain.lifecycle import end_in_words
 from headrace.domain.nodeconfig import Notice
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._entry import entry
@@ -53,8 +54,7 @@ def _lose(cloud: Cloud, run: RunRow, row: NodeRow, node: Node) -> bool:
     """Note that the machine failed, unless its agent said so before, and tell the task that waits for it."""
     if node.life not in ("stopping", "terminated"):
         return False
-    because = f" ({node.ended_because})" if node.ended_because else ""
-    changes = {"state": "failed", "failure": f"the machine is {node.life}{because}"}
+    changes = {"state": "failed", "failure": end_in_words(row, node.life, node.ended_because)}
     for _ in range(ATTEMPTS):
         if row.released_at or row.state in OVER:
             return False
