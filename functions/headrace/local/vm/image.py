@@ -152,7 +152,7 @@ def _digest(*texts: str) -> str:
 
 
 def _build(place: Path, kernel_package: str) -> None:
-    work = place.with_name(f"{place.name}.tmp")
+    work = place.with_name(f"{place.name}.{os.getpid()}.tmp")  # another run may build the same at the same time
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     version = _unpack_kernel(work, kernel_package)

@@ -3,7 +3,7 @@
 export PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin HOME=/root
 mount() { busybox mount "$@"; }
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
-mkdir -p /dev/pts /dev/shm /run /tmp; mount -t devpts pts /dev/pts; mount -t tmpfs run /run; mount -t tmpfs shm /dev/shm
+mkdir -p /dev/pts /dev/shm /run /tmp; chmod 1777 /tmp; mount -t devpts pts /dev/pts; mount -t tmpfs run /run; mount -t tmpfs shm /dev/shm
 mount -t configfs none /sys/kernel/config 2>/dev/null
 for module in virtio_pci virtio_console virtio_net virtio_rng nvme; do modprobe $module; done
 for word in $(cat /proc/cmdline); do case $word in
