@@ -28,10 +28,15 @@ WRITES = (
     "touch {volumes}/dataset-000/x",
     "mount -o remount,rw {volumes}/dataset-000",
     "for md in /dev/md/*; do dd if=/dev/zero of=$md bs=4096 count=1 oflag=direct && exit 0; done; exit 1",
-    "for d in /sys/block/nvme*n*; do d=/dev/${{d##*/}}; blockdev --setrw $d; "
-    "dd if=/dev/zero of=$d bs=4096 count=1 seek=100 oflag=direct && exit 0; done; exit 1",
-    "for d in /sys/block/nvme*n*; do blkdiscard -f -l {bytes} /dev/${{d##*/}} && exit 0; done; exit 1",
-    "for d in /sys/block/nvme*n*; do blkdiscard -z -f -l {bytes} /dev/${{d##*/}} && exit 0; done; exit 1",
+    *(
+        "tried=; for d in /dev/nvme*n*; do [ -b $d ] || continue; tried=1; blockdev --setrw $d; "
+        f"{command} && exit 0; done; [ $tried ] && exit 1; exit 0"
+        for command in (
+            "dd if=/dev/zero of=$d bs=4096 count=1 seek=100 oflag=direct",
+            "blkdiscard -f -l {bytes} $d",
+            "blkdiscard -z -f -l {bytes} $d",
+        )
+    ),
 )
 
 

@@ -80,7 +80,7 @@ def test_script_and_environment_are_no_part_of_a_command_line(guest: ScriptedGue
         agent.run("echo 'a b'; $(id)", {"SSM_RunId": "run 1"}, 5)
     asked = next(one["arguments"] for one in guest.asked if one["execute"] == "guest-exec")
     assert (asked["path"], asked["arg"]) == ("/bin/bash", ["-s"])
-    assert base64.b64decode(asked["input-data"]).decode() == "echo 'a b'; $(id)"
+    assert base64.b64decode(asked["input-data"]).decode() == "umask 022\necho 'a b'; $(id)"
     assert "SSM_RunId=run 1" in asked["env"]
 
 

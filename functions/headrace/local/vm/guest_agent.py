@@ -19,6 +19,9 @@ from types import TracebackType
 from typing import Any, Self
 
 PATH = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin"
+UMASK = "umask 022\n"
+"""The guest agent's own, 077, would hide what a script makes from the user that jobs run as."""
+
 ANSWER_SECONDS = 30.0
 SYNC_SECONDS = 3.0
 FIRST_PAUSE_SECONDS, LONGEST_PAUSE_SECONDS = 0.05, 0.5
@@ -74,7 +77,7 @@ class GuestAgent:
                 "path": "/bin/bash",
                 "arg": ["-s"],
                 "env": given,
-                "input-data": base64.b64encode(script.encode()).decode(),
+                "input-data": base64.b64encode(f"{UMASK}{script}".encode()).decode(),
                 "capture-output": True,
             },
         )

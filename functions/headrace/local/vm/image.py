@@ -144,7 +144,7 @@ def _kernel_package() -> str:
 def _key(kernel_package: str) -> str:
     policy = _output(("apt-cache", "policy", kernel_package, *GUEST_PACKAGES))
     kept = [line.strip() for line in policy.splitlines() if not line.startswith(" ") or "Candidate" in line]
-    return _digest(*kept, *GUEST_MODULES, *LEFT_OUT, INIT.read_text())
+    return _digest(*kept, *GUEST_MODULES, *LEFT_OUT, INIT.read_text(), Path(__file__).read_text())
 
 
 def _digest(*texts: str) -> str:
@@ -152,7 +152,7 @@ def _digest(*texts: str) -> str:
 
 
 def _build(place: Path, kernel_package: str) -> None:
-    work = place.with_name(f"{place.name}.tmp")
+    work = place.with_name(f"{place.name}.{os.getpid()}.tmp")  # another run may build the same at the same time
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     version = _unpack_kernel(work, kernel_package)
@@ -229,8 +229,10 @@ def _finish(root: Path) -> None:
     (root / "usr/bin/awk").unlink(missing_ok=True)
     (root / "usr/bin/awk").symlink_to("gawk")
     (root / "etc/machine-id").write_text("")
-    (root / "etc/passwd").write_text("root:x:0:0:root:/root:/bin/bash\n")
-    (root / "etc/group").write_text("root:x:0:\n")
+    # The user that jobs run as, which the agent's boot file makes on other machines.
+    job = "headrace-job:x:900:900::/var/lib/headrace-job:/usr/sbin/nologin\n"
+    (root / "etc/passwd").write_text(f"root:x:0:0:root:/root:/bin/bash\n{job}")
+    (root / "etc/group").write_text("root:x:0:\nheadrace-job:x:900:\n")
     _compile_python(root)
 
 
