@@ -22,6 +22,7 @@ FILLED = "headrace filled "
 """What a member's first block begins with when its volume is complete; the array's UUID follows."""
 
 SOFT_ROCE = "rxe0"
+KEY_MODULES = ("nvme-auth", "nvme-common")
 NVMET = Path("/sys/kernel/config/nvmet")
 COMMAND_SECONDS = 30
 SIOCGIFADDR = 0x8915
@@ -137,7 +138,13 @@ def can_load(module: str) -> bool:
 
 
 def can_show_keys(device: Path = Path("/dev/nvme-fabrics")) -> bool:
-    """Tell whether this kernel can prove who it is (NVME_HOST_AUTH); it lists what it understands, since 5.17."""
+    """Tell whether this kernel can prove who it is (NVME_HOST_AUTH).
+
+    It lists the options that it understands, but 6.1 lists this one also where it was built without: then the module
+    that both ends share, nvme-auth or by its older name nvme-common, is not there either.
+    """
+    if not any(can_load(one) for one in KEY_MODULES):
+        return False
     if not device.exists():
         _output(("modprobe", "nvme-fabrics"))
     return "dhchap_secret" in _text(device)

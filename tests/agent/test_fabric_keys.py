@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from headrace_agent import configure as configuring
-from headrace_agent import fabric_keys
+from headrace_agent import fabric_keys, machine
 from headrace_agent.config import NodeConfig
 from headrace_agent.configure import configure
 from headrace_agent.fabric_keys import FabricKeys, host_key, read_keys
@@ -62,7 +62,18 @@ def test_where_a_key_is_demanded_a_kernel_that_has_none_to_show_is_refused(
     assert told == []
 
 
-@pytest.mark.parametrize(("listed", "can"), [("transport=%s,dhchap_secret=%s\n", True), ("transport=%s\n", False)])
-def test_a_kernel_says_itself_whether_it_can_show_a_key(listed: str, can: bool, tmp_path: Path) -> None:
+@pytest.mark.parametrize(
+    ("module", "listed", "can"),
+    [
+        ("nvme-auth", "transport=%s,dhchap_secret=%s\n", True),
+        ("nvme-common", "transport=%s,dhchap_secret=%s\n", True),
+        ("nvme-auth", "transport=%s\n", False),
+        ("none", "transport=%s,dhchap_secret=%s\n", False),
+    ],
+)
+def test_a_kernel_can_show_a_key_when_it_has_the_option_and_what_the_option_needs(
+    module: str, listed: str, can: bool, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(machine, "can_load", lambda name: name == module)
     (tmp_path / "nvme-fabrics").write_text(listed)
     assert can_show_keys(tmp_path / "nvme-fabrics") is can

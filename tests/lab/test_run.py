@@ -36,6 +36,6 @@ def test_the_digits_example_trains_in_a_virtual_machine_from_storage_in_others(t
     metrics = list((tmp_path / "results").rglob("*.json"))
     assert metrics
     logs = "".join(path.read_text() for path in (tmp_path / "home").rglob("documents/configure-compute-*.log"))
-    assert "nvme connect --transport=rdma" in logs
+    assert "transport=rdma" in logs
     assert "mount -t xfs -o ro,norecovery" in logs
     assert "not executed here" not in logs
