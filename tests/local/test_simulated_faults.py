@@ -114,7 +114,8 @@ def test_a_spot_notice_is_heard_before_the_machine_is_gone() -> None:
 
 def test_a_function_that_stands_still_goes_on_after_its_execution_was_stopped() -> None:
     """Lambda does not end an invocation because Step Functions no longer waits for it."""
-    site = site_with("paused@invoke.LaunchFleet#1=2~50s", "stop@control#1~1s")
+    just_before_the_launch = 9
+    site = site_with(f"paused@invoke.LaunchFleet#1={just_before_the_launch}~50s", "stop@control#1~1s")
     site.run(job())
     assert len(site.fleets.machines) == 2
     assert machines_alive(site) == []
