@@ -18,7 +18,7 @@ run: $(RUN)/ready ## set up and run the example job on this machine (JOB=path fo
 	@$(RUN)/bin/headrace run $(JOB)
 
 test: $(DEV)/ready ## set up and run every test
-	$(DEV)/bin/pytest --numprocesses 2 --dist loadscope
+	$(DEV)/bin/pytest --numprocesses 3 --dist loadscope
 
 soak: $(DEV)/ready ## simulate SEEDS runs under random faults, and every single fault at every call
 	$(DEV)/bin/python -m tests.simulation.single --all

@@ -40,9 +40,9 @@ class TestExecutions:
         (token,) = executions.tokens
         assert port.heartbeat(token)
         assert port.fail(token, "JobFailed", "x" * 50_000)
+        executions.settle(lambda: not port.is_running(arn))
         assert not port.succeed(token, {})
         assert not port.heartbeat(token)
-        executions.settle(lambda: not port.is_running(arn))
 
     def test_a_token_that_never_was_is_not_taken(self, executions: ExecutionsUnderTest) -> None:
         assert not executions.executions.succeed("nonsense", {})
