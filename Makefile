@@ -29,12 +29,13 @@ chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, 100 agents at
 	$(DEV)/bin/python -m tests.chaos.soak --runs $(RUNS)
 	HEADRACE_MUTATIONS=$(MUTATIONS) $(DEV)/bin/pytest tests/security/test_mutated_jobs.py -rP
 
-bench: $(DEV)/bench-ready ## measure planning, the copy against other tools (BENCH=options), and a job's end to its machines' release
+bench: $(DEV)/bench-ready ## measure planning, the copy against other tools (BENCH=options), a job's end to its machines' release, and simulated runs
 	$(DEV)/bin/python bench/plan.py
 	$(DEV)/bin/python -m bench.staging $(BENCH)
 	$(DEV)/bin/python -m bench.inspect_dataset
 	$(DEV)/bin/python -m bench.agent_memory
 	$(DEV)/bin/python bench/release.py
+	$(DEV)/bin/python -m bench.simulation
 
 mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the simulation notices each (ONLY=name for one)
 	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))

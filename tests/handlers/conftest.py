@@ -1,4 +1,4 @@
-"""A run that is planned and has launched nothing yet."""
+"""Runs that stand still: one is planned and has launched nothing yet, one trains."""
 
 from __future__ import annotations
 
@@ -24,4 +24,16 @@ def planned() -> Iterator[SimulatedSite]:
 
         site.invoke = only_plan
         start_until(site, "planning")
+        yield site
+
+
+@pytest.fixture
+def training() -> Iterator[SimulatedSite]:
+    """Yield a site whose run trains, with its agents silenced, so that only the test speaks."""
+    with simulated_site() as site:
+        start_until(site, "training")
+        for machine in site.fleets.machines.values():
+            for task in machine.tasks:
+                task.cancel()
+        site.settle(1)
         yield site

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import json
-from collections.abc import Iterator
 from typing import Any
 
 import pytest
@@ -17,22 +16,10 @@ from headrace.domain.nodeconfig import Identity
 from headrace.domain.run import NodeRow
 from headrace.handlers import on_agent_event
 from headrace.local.simulated.site import SETTINGS, SimulatedSite
-from tests.simulated_runs import SEED, nodes_of, only_run, simulated_site, start_until
+from tests.simulated_runs import SEED, nodes_of, only_run
 
 DONE = {"manifest": "results/x/manifest.json", "files": 1, "bytes": 1}
 BEAT = {"activity": "training", "agent_resident_bytes": 1, "outbox_depth": 0}
-
-
-@pytest.fixture
-def training() -> Iterator[SimulatedSite]:
-    """Yield a site whose run trains, with its agents silenced, so that only the test speaks."""
-    with simulated_site() as site:
-        start_until(site, "training")
-        for machine in site.fleets.machines.values():
-            for task in machine.tasks:
-                task.cancel()
-        site.settle(1)
-        yield site
 
 
 def compute_node(site: SimulatedSite) -> NodeRow:

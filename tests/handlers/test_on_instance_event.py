@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
@@ -17,18 +16,6 @@ from headrace.local.simulated.site import SETTINGS, SimulatedSite
 from headrace.ports import NodeLife
 from infra.rules import INSTANCE_ENDS, INSTANCE_WARNINGS
 from tests.simulated_runs import ending_of, nodes_of, only_run, receipt_of, simulated_site, start_until
-
-
-@pytest.fixture
-def training() -> Iterator[SimulatedSite]:
-    """Yield a site whose run trains, with its agents silenced, so that only the test speaks."""
-    with simulated_site() as site:
-        start_until(site, "training")
-        for machine in site.fleets.machines.values():
-            for task in machine.tasks:
-                task.cancel()
-        site.settle(1)
-        yield site
 
 
 def event(node_id: str, detail_type: str = STATE, event_id: str = "e-1", **detail: Any) -> dict[str, Any]:
