@@ -29,6 +29,7 @@ State = Literal[
     "assembled",
     "stopped",
     "marked",
+    "told",
     "mapped",
     "sealed",
     "still",
@@ -42,7 +43,8 @@ class Unless:
     `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
     `connected`: `NQN@address`; `reachable`, `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a
     whole XFS. `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`.
-    `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `mapped`: a name of device-mapper.
+    `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `told`: the
+    same, or nobody serves the device any more. `mapped`: a name of device-mapper.
     `sealed`: one that refuses writes. `still`: a device to which nothing was written for a while.
     """
 
@@ -110,15 +112,19 @@ class Link:
 
 @dataclass(frozen=True)
 class Mark:
-    """A text in the first block of a member, which md's metadata (version 1.2) leaves free."""
+    """A text in the first block of a member, which md's metadata (version 1.2) leaves free.
+
+    `may_be_gone` lets go of a member that its machine does not serve any more: it does so once it has found the mark.
+    """
 
     device: str
     text: str
+    may_be_gone: bool = False
 
     @property
     def unless(self) -> Unless:
         """Return the state in which the mark is there already."""
-        return Unless("marked", f"{self.device}={self.text}")
+        return Unless("told" if self.may_be_gone else "marked", f"{self.device}={self.text}")
 
     def __str__(self) -> str:
         return f"echo {shlex.quote(self.text)} | dd of={self.device} bs=4096 count=1 conv=sync,fsync" + _remark(

@@ -17,6 +17,7 @@ from headrace_agent.config import parse_config
 from headrace_agent.fields import ConfigError
 from headrace_agent.files import write_atomically
 from headrace_agent.lock import FolderBusy
+from headrace_agent.machine import MAPPED
 from headrace_agent.node import Node, load_node
 from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
@@ -46,6 +47,9 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("preflight", help="say what this machine can do, and fail if its configuration asks for more")
     commands.add_parser("probe", help="say what any machine can do of the data path, in JSON; needs no node")
     commands.add_parser("seal", help="close and seal the volumes of this storage node, and admit their readers")
+    copy = commands.add_parser("copy-device", help="make a slice of this machine a copy of a device; needs no node")
+    copy.add_argument("source", metavar="DEVICE")
+    copy.add_argument("slice", metavar=f"/dev/mapper/{MAPPED}...")
     commands.add_parser("health", help="read a block of everything this node uses, and fail if something is wrong")
     commands.add_parser("release", help="undo everything: mounts, arrays, connections, exports, slices")
     commands.add_parser("stage", help="hand the staging of this node's share to the agent, and return")
@@ -62,6 +66,8 @@ def main(arguments: Sequence[str], environ: Mapping[str, str]) -> int:
         return _say(f"headrace-agent {VERSION}")
     if options.command == "probe":
         return _probe()
+    if options.command == "copy-device":
+        return _copy_device(options.source, options.slice)
     try:
         node = load_node(environ)
         return OWN_ACTIONS.get(options.command, _hand_in)(node, environ, options)
@@ -140,6 +146,20 @@ def _probe() -> int:
     from headrace_agent.preflight import report  # noqa: PLC0415 - the other commands need none of it
 
     return _say(json.dumps(report(), indent=2))
+
+
+def _copy_device(source: str, to: str) -> int:
+    from headrace_agent.device_copy import copy_device  # noqa: PLC0415 - as above
+
+    if not to.startswith(f"/dev/mapper/{MAPPED}"):
+        sys.stderr.write(f"headrace-agent copy-device: {to} is no slice of this machine (/dev/mapper/{MAPPED}...)\n")
+        return 1
+    try:
+        copied = copy_device(source, to)
+    except OSError as error:
+        sys.stderr.write(f"headrace-agent copy-device: {source} to {to}: {error}\n")
+        return 1
+    return _say(f"{to} holds the {copied.bytes} bytes of {source}, {copied.written_bytes} of them written now")
 
 
 def _preflight(node: Node, environ: Mapping[str, str], _: argparse.Namespace) -> int:

@@ -33,6 +33,7 @@ DISCONNECT_SECONDS = 20
 """With a dead target the kernel waits about a minute (measured); it goes on by itself when nobody waits."""
 
 PORT_SECONDS = 30
+COPY_QUEUES = 4
 
 
 def transport_of(config: NodeConfig) -> str:
@@ -80,12 +81,15 @@ def several_paths(imports: Sequence[Import]) -> list[Import]:
 
 
 def connect_copy(config: NodeConfig, one: Copy, tries: int, machine: Machine) -> list[Action]:
-    """Return what connects to the node whose slice is to be copied; it admits this one when its slice is sealed."""
+    """Return what connects to the node whose slice is to be copied; it admits this one when its slice is sealed.
+
+    Over TCP each piece of data comes with a sum of 32 bits (NVMe/TCP transport specification, DDGST), as over RDMA.
+    """
     transport = transport_of(config)
-    source = Import("", one.address, one.service_port, one.subsystem_nqn, (), 1, 5, 2, 30, 600, None)
+    source = Import("", one.address, one.service_port, one.subsystem_nqn, (), COPY_QUEUES, 5, 2, 30, 600, None)
     return [
         Run(("modprobe", "-a", "nvme-fabrics", f"nvme-{transport}")),
-        _connect(config, source, transport, machine, tries),
+        _connect(config, source, transport, machine, tries, digest=transport == "tcp"),
     ]
 
 
@@ -103,6 +107,7 @@ def _connect(
     tries: int = CONNECT_TRIES,
     *,
     spare: bool = False,
+    digest: bool = False,
 ) -> Run:
     """Return the command for one connection; long options, since short ones changed their meaning.
 
@@ -110,9 +115,10 @@ def _connect(
     """
     nqn, target = subsystem_nqn(one.subsystem_nqn), address(one.address)
     if one.address in machine.keyed:
-        argv, given = TO_THE_KERNEL, f"{_options(config, one, transport)},dhchap_secret=key({target})"
+        secret = f"dhchap_secret=key({target})"
+        argv, given = TO_THE_KERNEL, ",".join((_options(config, one, transport), *(["data_digest"] * digest), secret))
     else:
-        argv, given = _nvme_connect(config, one, transport), ""
+        argv, given = (*_nvme_connect(config, one, transport), *(["--data-digest"] * digest)), ""
     there = Unless("connected", f"{nqn}@{target}")
     if spare:
         enough = Unless("reachable", nqn)

@@ -41,6 +41,12 @@ def device_of(uuid: str, system: Path = SYSTEM) -> str:
     raise NotThere(f"no connected namespace has the UUID {uuid}")
 
 
+def is_served(uuid: str, system: Path = SYSTEM) -> bool:
+    """Tell whether a namespace is there and one of the connections to it lives."""
+    paths = [entry.resolve() for entry in (system / "block").glob("nvme*") if read(entry / "uuid") == uuid]
+    return any(read(one.parent / "state") == "live" for one in paths)
+
+
 def with_names(path: str, system: Path = SYSTEM) -> list[str]:
     """Return the path once for each thing that its name stands for, or the path itself where it holds no such name.
 

@@ -11,6 +11,8 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from headrace_agent.device_start import first_bytes
+
 NVME_DISK = re.compile(r"^nvme\d+n\d+$")
 """Leaves out the hidden paths nvmeXcYnZ of native multipath."""
 
@@ -152,8 +154,7 @@ def can_show_keys(device: Path = Path("/dev/nvme-fabrics")) -> bool:
 
 def _is_filled(device: str) -> bool:
     try:
-        with Path(device).open("rb") as stream:
-            return stream.read(len(FILLED)).decode("latin-1") == FILLED
+        return first_bytes(device, len(FILLED)).decode("latin-1") == FILLED
     except OSError:
         return False
 

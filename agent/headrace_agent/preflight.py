@@ -26,7 +26,6 @@ ABILITIES: Mapping[str, tuple[tuple[str, ...], tuple[str, ...]]] = {
     "RoCE in software": ((SOFT_ROCE_MODULE,), ("rdma",)),
     "seal so that no remote host can undo it": ((SEALING_MODULE,), ("dmsetup",)),
     "merge volumes into one folder": ((MERGING_MODULE,), ("mount",)),
-    "copy volumes for a second path": ((), ("dd", "cmp")),
 }
 """What there is to do, the modules it needs, and the programs."""
 
@@ -45,8 +44,6 @@ def needs(config: NodeConfig, has_rdma_device: bool) -> tuple[list[str], list[st
         programs.append("rdma")
     if config.role == "compute" and sum(one.kind == "dataset" for one in config.volumes) > 1:
         modules.append(MERGING_MODULE)
-    if config.copies:
-        programs += ["dd", "cmp"]
     return modules, programs
 
 

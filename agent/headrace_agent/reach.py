@@ -6,7 +6,6 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 from headrace_agent.config import BucketAccess, NodeConfig
-from headrace_agent.foreign import keys_for
 from headrace_agent.node import Node
 from headrace_agent.s3 import open_bucket, open_endpoint
 
@@ -32,6 +31,8 @@ def reach_of(node: Node, config: NodeConfig) -> OpenBucket:
 
 
 def _open(access: BucketAccess, node: Node) -> S3Store:
+    from headrace_agent.foreign import keys_for  # noqa: PLC0415 - only buckets of others pay for botocore
+
     keys = keys_for(access, node.run_id, is_process=node.process_node)
     keys.get_frozen_credentials()
     if access.endpoint:

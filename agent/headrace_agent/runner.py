@@ -92,9 +92,13 @@ def _change_file(action: Write | Link | Mark, keys: Mapping[str, str]) -> None:
         else:
             _mark(action)
     except (OSError, NotThere, ConfigError) as error:
-        if not (isinstance(action, Write) and action.may_fail):
+        if not _may_fail(action):
             reason = error.strerror if isinstance(error, OSError) else str(error)
             raise ActionFailed(f"{action}: {reason}") from error
+
+
+def _may_fail(action: Write | Link | Mark) -> bool:
+    return (isinstance(action, Write) and action.may_fail) or (isinstance(action, Mark) and action.may_be_gone)
 
 
 def _mark(action: Mark) -> None:

@@ -20,7 +20,6 @@ FILL_SECONDS = 6 * 3600
 
 COPY_TRIES = 2 * FILL_SECONDS
 COPY_SECONDS = 12 * 3600
-COPY_BLOCK = "4M"
 
 
 def seal_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list[Action]:
@@ -46,13 +45,15 @@ def seal_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list[Ac
 def close(volume: Volume, slices: Mapping[str, Slice], machine: Machine, volumes: Path) -> list[Action]:
     """Return what unmounts a volume, stops its array, and says on each member that it is filled.
 
-    Other nodes' members are marked first: one of this machine that has the mark says that all of them have it.
+    Whoever finds the mark on a member withdraws it from the machine that filled it, maybe while that one is cut off in
+    the middle of this. So own members are marked first: those of other machines that are gone, when this is repeated
+    and the own ones have the mark, were told before.
     """
     folder, device = str(volumes / plain_name(volume.volume_id)), array_device(volume)
-    marks: list[Action] = []
-    if not is_filled(volume, slices, machine):
-        members = sorted(members_of(volume, slices), key=lambda one: one in {own.device for own in slices.values()})
-        marks = [Mark(member, mark_of(volume.array_uuid)) for member in members]
+    text, own = mark_of(volume.array_uuid), {one.device for one in slices.values()}
+    members, was_closed = members_of(volume, slices), is_filled(volume, slices, machine)
+    marks = [Mark(one, text) for one in members if one in own]
+    marks += [Mark(one, text, may_be_gone=was_closed) for one in members if one not in own]
     return [
         Run(("umount", folder), Unless("unmounted", folder)),
         Run(("mdadm", "--stop", device), Unless("stopped", device)),
@@ -92,20 +93,17 @@ def _seal_own(config: NodeConfig, slices: Mapping[str, Slice], copied: set[str],
 
 
 def _take_copy(config: NodeConfig, one: Copy, to: Slice, machine: Machine) -> list[Action]:
-    """Return what copies a sealed slice byte by byte, compares the two, and seals the copy.
+    """Return what copies a sealed slice byte by byte, compared as it is written, and seals the copy.
 
     The kernel never compares the paths of a namespace, so a copy that differs would be served without a word.
     """
     source, sealed = namespace(uuid_text(one.namespace_uuid)), Unless("sealed", to.name)
     if to.name in machine.sealed:
         return []
-    copy = ("dd", f"if={source}", f"of={to.device}", f"bs={COPY_BLOCK}", "iflag=direct", "oflag=direct", "conv=fsync")
     return [
         *connect_copy(config, one, COPY_TRIES, machine),
         Await(Unless("present", source), 60),
-        Run((*copy, "status=none"), sealed, seconds=COPY_SECONDS),
-        Run(("blockdev", "--flushbufs", to.device), sealed),
-        Run(("cmp", source, to.device), sealed, seconds=COPY_SECONDS),
+        Run(("headrace-agent", "copy-device", source, to.device), sealed, seconds=COPY_SECONDS),
         disconnect(one.subsystem_nqn),
         *(seal_slice(to) if machine.can_seal else ()),
     ]

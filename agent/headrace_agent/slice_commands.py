@@ -90,12 +90,13 @@ def make_slice(one: Slice) -> list[Action]:
 def seal_slice(one: Slice) -> list[Action]:
     """Return the commands that swap in a table which refuses writes, while the slice stays exported.
 
-    dm-flakey with an up interval of 0 is always in its error_writes state, and no remote host can undo it.
+    dm-flakey with an up interval of 0 is always in its error_writes state, and no remote host can undo it. The kernel
+    suspends by itself to swap tables (Linux drivers/md/dm-ioctl.c, do_resume); suspended by a command of its own, a
+    slice would keep its readers waiting for good if this were cut off before the next one.
     """
     table = f"0 {one.length} flakey {one.disk.path} {one.start} 0 60 1 error_writes"
     sealed = Unless("sealed", one.name)
     return [
         Run(("dmsetup", "load", one.name, "--table", table), sealed),
-        Run(("dmsetup", "suspend", one.name), sealed),
         Run(("dmsetup", "resume", one.name), sealed),
     ]

@@ -12,7 +12,6 @@ from pathlib import Path
 import obstore
 
 from headrace_agent.config import NodeConfig, StageTask
-from headrace_agent.configure import seal
 from headrace_agent.copier import Copier
 from headrace_agent.data_index import bundled
 from headrace_agent.dataset import DatasetFile, parse_part
@@ -89,7 +88,10 @@ def _state_file(node: Node, folder: Path) -> Path:
 
 
 def _sealed(work: Work, files: int, total_bytes: int, digest: str) -> Outcome:
-    seal(work.node, work.task.config, LOG.info, work.stop.is_set)
+    if work.task.config.role == "storage":
+        from headrace_agent.configure import seal  # noqa: PLC0415 - only storage nodes pay for it
+
+        seal(work.node, work.task.config, LOG.info, work.stop.is_set)
     return Outcome("Dataset Staged", {"files": files, "bytes": total_bytes, "digest": digest})
 
 

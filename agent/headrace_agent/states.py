@@ -11,7 +11,8 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 
 from headrace_agent.actions import Unless
-from headrace_agent.kernel_names import SYSTEM, NotThere, controllers, read, with_devices
+from headrace_agent.device_start import first_bytes
+from headrace_agent.kernel_names import SYSTEM, NotThere, controllers, is_served, read, uuids_in, with_devices
 from headrace_agent.machine import mapped_names
 from headrace_agent.mounts import is_mounted
 
@@ -105,6 +106,11 @@ def _marked(value: str) -> bool:
     return first_bytes(with_devices(device), BLOCK_BYTES).rstrip(b"\0") == f"{text}\n".encode()
 
 
+def _told(value: str) -> bool:
+    """Read nothing over a connection that is dead: the kernel would wait for it."""
+    return not all(is_served(one) for one in uuids_in(value)) or _marked(value)
+
+
 def _sealed(value: str) -> bool:
     done = subprocess.run(
         ("dmsetup", "table", value), capture_output=True, text=True, timeout=COMMAND_SECONDS, check=False
@@ -126,16 +132,6 @@ def kernel_folder(device: str) -> Path:
     return Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve()
 
 
-def first_bytes(device: str, count: int) -> bytes:
-    """Return the start of a device as it is there now, past the page cache, which does not see other hosts' writes."""
-    descriptor = os.open(device, os.O_RDONLY | os.O_CLOEXEC)
-    try:
-        os.posix_fadvise(descriptor, 0, 0, os.POSIX_FADV_DONTNEED)
-        return os.pread(descriptor, count, 0)
-    finally:
-        os.close(descriptor)
-
-
 STATES: Mapping[str, Callable[[str], bool]] = {
     "exists": _exists,
     "absent": lambda value: not os.path.lexists(value),
@@ -153,6 +149,7 @@ STATES: Mapping[str, Callable[[str], bool]] = {
     "assembled": _assembled,
     "stopped": _stopped,
     "marked": _marked,
+    "told": _told,
     "mapped": lambda value: value in mapped_names(SYSTEM),
     "sealed": _sealed,
     "still": _still,

@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace_agent.actions import Action, Link, Run, Together, Unless, Write
+from headrace_agent.actions import Action, Link, Mark, Run, Together, Write
 from headrace_agent.configure import actions_for, configure
 from headrace_agent.fields import ConfigError
 from headrace_agent.leftovers import Connection, Leftovers, Served
@@ -71,6 +71,9 @@ SETS: dict[str, list[Action]] = {
     ),
     "seal": seal_actions(storage(), machine(2), VOLUMES),
     "seal-striped-filler": seal_actions(striped_filler(), machine(1), VOLUMES),
+    "seal-striped-filler-again": seal_actions(
+        striped_filler(), machine(1, filled=frozenset({"headrace-v1-0-0"})), VOLUMES
+    ),
     "seal-striped-member": seal_actions(striped_member(), machine(1), VOLUMES),
     "seal-mirror": seal_actions(mirror_holder(), machine(2), VOLUMES),
     "seal-without-dm-flakey": seal_actions(storage(), machine(2, can_seal=False), VOLUMES),
@@ -181,11 +184,24 @@ def test_a_sealed_volume_is_neither_made_nor_mounted_again() -> None:
     assert links(SETS["storage-again-when-sealed"], "/allowed_hosts/") == set(HOSTS)
 
 
-def test_a_copy_is_compared_before_it_is_sealed_and_sealed_before_it_is_served() -> None:
+def test_a_copy_is_made_over_a_checked_connection_before_it_is_sealed_and_sealed_before_it_is_served() -> None:
     actions = SETS["seal-mirror"]
-    steps = ["dd 'if=", "cmp ", "dmsetup load headrace-v2-1-0", f"subsystems/{sealed(1)}/namespaces"]
+    steps = ["copy-device ", "dmsetup load headrace-v2-1-0", f"subsystems/{sealed(1)}/namespaces"]
     places = [position(actions, step) for step in steps]
     assert places == sorted(places)
+    assert all("--data-digest" in one for one in order(actions) if one.startswith("nvme connect"))
+
+
+def test_own_members_are_marked_first_and_those_of_others_may_be_gone_only_when_it_is_repeated() -> None:
+    for name, is_repeated in {"seal-striped-filler": False, "seal-striped-filler-again": True}.items():
+        own, other = [one for one in SETS[name] if isinstance(one, Mark)]
+        assert own.device == "/dev/mapper/headrace-v1-0-0"
+        assert not own.may_be_gone
+        assert other.may_be_gone is is_repeated
+
+
+def test_a_slice_is_never_left_suspended() -> None:
+    assert [text for actions in SETS.values() for text in order(actions) if text.startswith("dmsetup suspend")] == []
 
 
 def test_readers_never_write_log_or_check_uuids() -> None:
@@ -275,11 +291,3 @@ def test_on_a_machine_an_imported_volume_must_be_described(tmp_path: Path) -> No
     node = replace(process_node(tmp_path), process_node=False)
     with pytest.raises(ConfigError, match="imports the volumes v0, v1 and does not describe them"):
         configure(node, compute(volumes=[]), str)
-
-
-def test_actions_are_shown_as_a_shell_would_take_them() -> None:
-    assert str(Run(("a", "b c", "$x"), Unless("exists", "/x"))) == "a 'b c' '$x'  # unless exists: /x"
-    assert str(Write("/sys/x", "a b\n")) == "echo 'a b' > /sys/x"
-    assert str(Write("/sys/x", "1")) == "echo -n 1 > /sys/x"
-    assert str(Link("/a", "/b c")) == "ln -s /a '/b c'  # unless exists: /b c"
-    assert str(Together((Run(("a",)), Run(("b",), Unless("exists", "/x"))))) == "a &\nb &  # unless exists: /x\nwait"

@@ -42,7 +42,7 @@ def test_a_node_that_has_everything_lacks_nothing() -> None:
         (compute(), ["overlay"], ["overlay"]),
         (compute(imports=[], fabric="none"), ["nvme-tcp", "nvme"], []),
         (mirrored_scratch(), ["raid10", "raid1"], ["raid10"]),
-        (mirror_holder(), ["cmp"], ["cmp"]),
+        (mirror_holder(), ["nvme"], ["nvme"]),
         (storage(), ["dm-flakey"], []),
     ],
 )

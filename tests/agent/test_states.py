@@ -7,11 +7,36 @@ from pathlib import Path
 
 import pytest
 
-from headrace_agent import kernel_names
+from headrace_agent import kernel_names, states
 from headrace_agent.actions import Unless
+from headrace_agent.kernel_names import namespace
 from headrace_agent.states import MD_AT, MD_MAGIC, MD_UUID_AT, XFS_IN_PROGRESS_AT, XFS_UUID_AT, holds
 
 UUID = "11111111-2222-5333-8444-555555555555"
+NAMESPACE = namespace(UUID)
+
+
+@pytest.fixture
+def served(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """Return the folder of a connection that holds the one namespace there is, a mark being all that it holds."""
+    monkeypatch.setattr(kernel_names.is_served, "__defaults__", (tmp_path,))
+    monkeypatch.setattr(states, "with_devices", lambda text: text.replace(NAMESPACE, str(tmp_path / "device")))
+    (tmp_path / "device").write_bytes(b"filled\n".ljust(4096, b"\0"))
+    folder = tmp_path / "ctl/nvme1/nvme1c1n1"
+    folder.mkdir(parents=True)
+    (folder / "uuid").write_text(UUID)
+    (tmp_path / "block").mkdir()
+    (tmp_path / "block/nvme1c1n1").symlink_to(folder)
+    return folder.parent
+
+
+def test_a_member_is_told_when_it_has_the_mark_or_nobody_serves_it_any_more(served: Path) -> None:
+    (served / "state").write_text("live\n")
+    assert holds(Unless("told", f"{NAMESPACE}=filled"))
+    assert not holds(Unless("told", f"{NAMESPACE}=full"))
+    (served / "state").write_text("connecting\n")
+    assert holds(Unless("told", f"{NAMESPACE}=full"))
+    assert holds(Unless("told", f"{namespace(UUID[::-1])}=full")), "a namespace that is not there"
 
 
 def xfs(path: Path, *, is_whole: bool = True) -> str:
