@@ -11,7 +11,7 @@ import time
 from pathlib import Path
 from typing import NamedTuple
 
-from bench.weed import BUCKET, KEY, SECRET, environment, weed
+from bench.weed import BUCKET, KEY, SECRET, Served, environment, weed
 from tests.agent import surroundings
 from tests.agent.fake_bus import running_bus
 from tests.agent.surroundings import S3, AgentNode, config, python, train_part
@@ -75,13 +75,13 @@ class BenchNode(AgentNode):
         return {**super().environment, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET}
 
 
-def measure(folder: Path, port: int, files: int, sparse_gib: float, idle_seconds: float) -> None:
+def measure(folder: Path, served: Served, files: int, sparse_gib: float, idle_seconds: float) -> None:
     """Run the agent with a job that writes those results, and print what it takes while saving and afterwards."""
     for name in ("RUN_BUCKET", "RESULTS_BUCKET"):
         setattr(surroundings, name, BUCKET)
-    os.environ.update(environment(port))
+    os.environ.update(environment(served.endpoint, served.authority))
     with running_bus() as bus:
-        node = BenchNode(folder / "node", S3(f"http://127.0.0.1:{port}"), bus)
+        node = BenchNode(folder / "node", S3(served.endpoint), bus)
         try:
             _run(node, files, sparse_gib, idle_seconds)
         finally:
@@ -123,9 +123,9 @@ def main() -> None:
     parser.add_argument("--sparse-gib", type=float, default=20.0)
     parser.add_argument("--idle-seconds", type=float, default=60.0)
     given = parser.parse_args()
-    with tempfile.TemporaryDirectory() as root, weed(Path(root) / "s3") as port:
+    with tempfile.TemporaryDirectory() as root, weed(Path(root) / "s3") as served:
         for number, (files, sparse_gib) in enumerate(((given.files, 0.0), (0, given.sparse_gib))):
-            measure(Path(root) / str(number), port, files, sparse_gib, given.idle_seconds)
+            measure(Path(root) / str(number), served, files, sparse_gib, given.idle_seconds)
 
 
 if __name__ == "__main__":

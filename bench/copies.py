@@ -70,9 +70,9 @@ def ours_hashed(bucket: str, prefix: str, folder: Path) -> None:
 TOOLS = {one.__name__: one for one in (obstore_loop, boto3_threads, ours, ours_hashed)}
 
 
-def command(tool: str, port: int, bucket: str, prefix: str, folder: Path) -> list[str]:
+def command(tool: str, endpoint: str, bucket: str, prefix: str, folder: Path) -> list[str]:
     """Return the command by which a tool copies the prefix, told to use many streams where it has to be told."""
-    bin_folder, endpoint = Path(sys.executable).parent, f"http://127.0.0.1:{port}"
+    bin_folder = Path(sys.executable).parent
     if tool == "s5cmd":
         source = f"s3://{bucket}/{prefix}*"
         return [

@@ -15,6 +15,7 @@ from contextlib import contextmanager
 from pathlib import Path
 from statistics import median
 from typing import NamedTuple
+from urllib.parse import urlsplit
 
 from bench.copies import command
 from bench.objects import MIB, DataSet, upload
@@ -29,6 +30,7 @@ BOTO3_OBJECTS_MAX = 2_000
 """boto3 needs minutes for 20,000 small objects; it copies its own, fewer ones, and is compared per object."""
 
 ROUND_TRIP_MS = 60
+ENDPOINT = "AWS_ENDPOINT_URL_S3"
 
 
 class Copy(NamedTuple):
@@ -38,14 +40,14 @@ class Copy(NamedTuple):
     cpu_seconds: float
 
 
-def measure(tool: str, port: int, data_set: DataSet, scratch: Path) -> Copy:
+def measure(tool: str, endpoint: str, data_set: DataSet, scratch: Path) -> Copy:
     """Let a tool copy the data set into an empty folder. Raises RuntimeError when not every byte is there then."""
     shutil.rmtree(scratch, ignore_errors=True)
     scratch.mkdir(parents=True)
-    argv = command(tool, port, BUCKET, data_set.prefix, scratch)
+    argv = command(tool, endpoint, BUCKET, data_set.prefix, scratch)
     began = time.monotonic()
     with (scratch.parent / f"{tool}.log").open("wb") as log:
-        process = subprocess.Popen(argv, env=environment(port), cwd=CHECKOUT, stdout=log, stderr=log)
+        process = subprocess.Popen(argv, env=os.environ | {ENDPOINT: endpoint}, cwd=CHECKOUT, stdout=log, stderr=log)
         _, status, used = os.wait4(process.pid, 0)
     process.returncode = os.waitstatus_to_exitcode(status)
     copy = Copy(time.monotonic() - began, used.ru_utime + used.ru_stime)
@@ -59,13 +61,13 @@ def measure(tool: str, port: int, data_set: DataSet, scratch: Path) -> Copy:
 
 
 @contextmanager
-def delayed(port: int, round_trip_ms: float) -> Iterator[int]:
-    """Run the delay proxy before the server; yield its port."""
+def delayed(port: int, round_trip_ms: float) -> Iterator[str]:
+    """Run the delay proxy before the server; yield its address."""
     argv = [sys.executable, "-m", "bench.delay_proxy", str(port), "--round-trip-ms", str(round_trip_ms)]
     with subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as proxy:
         assert proxy.stdout  # noqa: S101 - it was asked for
         try:
-            yield int(proxy.stdout.readline())
+            yield f"http://127.0.0.1:{int(proxy.stdout.readline())}"
         finally:
             proxy.kill()
 
@@ -76,7 +78,7 @@ def say(text: str) -> None:
     sys.stdout.flush()
 
 
-def compare(port: int, data_sets: Sequence[DataSet], rounds: int, scratch: Path) -> None:
+def compare(endpoint: str, data_sets: Sequence[DataSet], rounds: int, scratch: Path) -> None:
     """Let every tool copy every data set, in turn, and print a table of each data set."""
     for data_set in data_sets:
         few = data_set._replace(name=f"{data_set.name}-few", objects=min(data_set.objects, BOTO3_OBJECTS_MAX))
@@ -86,10 +88,10 @@ def compare(port: int, data_sets: Sequence[DataSet], rounds: int, scratch: Path)
                 own = few if tool == "boto3_threads" and few.objects < data_set.objects else data_set
                 if (own is few and number) or (tool == "ours_hashed" and data_set.in_parts):
                     continue
-                copy = measure(tool, port, own, scratch)
+                copy = measure(tool, endpoint, own, scratch)
                 scale = data_set.objects / own.objects
                 found[tool].append(Copy(copy.seconds * scale, copy.cpu_seconds * scale))
-        say(f"\n{title(data_set)}, median of {rounds}")
+        say(f"\n{title(data_set)}, {urlsplit(endpoint).scheme}, median of {rounds}")
         for line in table(data_set, found):
             say(line)
 
@@ -135,7 +137,7 @@ def main() -> None:
     parser.add_argument("--small", type=int, default=20_000, help="objects of 100 KiB")
     parser.add_argument("--middle", type=int, default=200, help="objects of 8 MiB")
     parser.add_argument("--large-mib", type=int, default=1024, help="size of the one large object")
-    parser.add_argument("--only", choices=("compare", "delay"), help="one half of the bench")
+    parser.add_argument("--only", choices=("compare", "tls", "delay"), help="one part of the bench")
     parser.add_argument("--keep", type=Path, help="folder of the server, kept for the next run")
     parser.add_argument("--into", type=Path, default=Path("/dev/shm"), help="where copies go; memory by default")  # noqa: S108
     given = parser.parse_args()
@@ -147,15 +149,18 @@ def main() -> None:
     with (
         tempfile.TemporaryDirectory() as own,
         tempfile.TemporaryDirectory(dir=given.into) as scratch,
-        weed((given.keep or Path(own)).resolve()) as port,
+        weed((given.keep or Path(own)).resolve()) as served,
     ):
-        os.environ.update(environment(port))
+        os.environ.update(environment(served.endpoint, served.authority))
         for data_set in (small, middle, large, checked, few):
             upload(data_set)
-        if given.only != "delay":
-            compare(port, (large, middle, checked, small), given.rounds, Path(scratch) / "copy")
-        if given.only != "compare":
-            far_away(port, (middle, small), given.rounds, Path(scratch) / "copy")
+        copies = Path(scratch) / "copy"
+        if given.only in ("compare", None):
+            compare(served.endpoint, (large, middle, checked, small), given.rounds, copies)
+        if given.only in ("tls", None):
+            compare(served.secure_endpoint, (large, middle, small), given.rounds, copies)
+        if given.only in ("delay", None):
+            far_away(served.port, (middle, small), given.rounds, copies)
 
 
 if __name__ == "__main__":

@@ -13,18 +13,39 @@ import time
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+from typing import NamedTuple
 
 import boto3
+import trustme
 
 KEY, SECRET, BUCKET = "bench", "bench-secret", "bench-data"
 PATIENCE_SECONDS = 60.0
+AUTHORITY_FILE = "authority.pem"
 GRPC_OFFSET = 10_000
 """How far above each of its ports weed takes another for gRPC."""
 
 
+class Served(NamedTuple):
+    """Where the server listens: in the clear, and over TLS, where it proves who it is by an authority's word."""
+
+    port: int
+    secure_port: int
+    authority: Path
+
+    @property
+    def endpoint(self) -> str:
+        """Return its address in the clear."""
+        return f"http://127.0.0.1:{self.port}"
+
+    @property
+    def secure_endpoint(self) -> str:
+        """Return its address over TLS."""
+        return f"https://127.0.0.1:{self.secure_port}"
+
+
 @contextmanager
-def weed(folder: Path) -> Iterator[int]:
-    """Serve the folder's buckets, of which BUCKET is made; yield the port. Raises RuntimeError when it does not start.
+def weed(folder: Path) -> Iterator[Served]:
+    """Serve the folder's buckets, of which BUCKET is made; yield where. Raises RuntimeError when it does not start.
 
     Ports are free ones. What an earlier server left in the folder is served again.
     """
@@ -34,26 +55,29 @@ def weed(folder: Path) -> Iterator[int]:
     (folder / "s3.json").write_text(
         json.dumps({"identities": [{"name": "bench", "credentials": [identity], "actions": actions}]})
     )
-    master, volume, filer, port = free_ports(4)
+    master, volume, filer, port, secure_port = free_ports(5)
+    argv = [*_command(folder, master, volume, filer, port), *_secured(folder, secure_port)]
     with (folder / "weed.log").open("ab") as log:
-        server = subprocess.Popen(_command(folder, master, volume, filer, port), stdout=log, stderr=log, cwd=folder)
+        server = subprocess.Popen(argv, stdout=log, stderr=log, cwd=folder)
     try:
         _await_bucket(port, server)
-        yield port
+        yield Served(port, secure_port, folder / AUTHORITY_FILE)
     finally:
         server.terminate()
         server.wait()
         _remove_sockets((master, volume, filer, port))
 
 
-def environment(port: int) -> dict[str, str]:
-    """Return the environment in which every S3 client finds the server."""
+def environment(endpoint: str, authority: Path) -> dict[str, str]:
+    """Return the environment in which every S3 client finds the server, and trusts it."""
     return {
         **os.environ,
         "AWS_ACCESS_KEY_ID": KEY,
         "AWS_SECRET_ACCESS_KEY": SECRET,
         "AWS_REGION": "us-east-1",
-        "AWS_ENDPOINT_URL_S3": f"http://127.0.0.1:{port}",
+        "AWS_ENDPOINT_URL_S3": endpoint,
+        "AWS_CA_BUNDLE": str(authority),
+        "SSL_CERT_FILE": str(authority),
     }
 
 
@@ -80,6 +104,17 @@ def _command(folder: Path, master: int, volume: int, filer: int, port: int) -> l
         *("-s3.port.iceberg=0", "-s3.port.lance=0", "-volume.max=50", "-master.volumeSizeLimitMB=1024"),
         "-master.telemetry=false",
     ]
+
+
+def _secured(folder: Path, port: int) -> list[str]:
+    """Make a certificate for the server. Return the options by which it uses it."""
+    authority, certificate, key = folder / AUTHORITY_FILE, folder / "certificate.pem", folder / "key.pem"
+    maker = trustme.CA()
+    issued = maker.issue_cert("127.0.0.1")
+    maker.cert_pem.write_to_path(str(authority))
+    issued.private_key_pem.write_to_path(str(key))
+    certificate.write_bytes(b"".join(one.bytes() for one in issued.cert_chain_pems))
+    return [f"-s3.port.https={port}", f"-s3.cert.file={certificate}", f"-s3.key.file={key}"]
 
 
 def _remove_sockets(ports: Iterable[int]) -> None:

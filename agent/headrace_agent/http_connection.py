@@ -108,12 +108,15 @@ class Connection:
         self._is_between_answers = False
 
     def abort(self) -> None:
-        """End the connection for good, from another thread: the one that waits for bytes from it gets an error."""
+        """End the connection for good, from another thread: the one that waits for bytes from it gets an error.
+
+        Not by SSLSocket's own shutdown: that takes TLS off, and who reads on gets what came encrypted for the body.
+        """
         self._is_aborted = True
         waited_for = self._socket
         if waited_for is not None:
             with suppress(OSError):
-                waited_for.shutdown(socket.SHUT_RDWR)
+                socket.socket.shutdown(waited_for, socket.SHUT_RDWR)
 
     def _connect(self, address: SplitResult) -> None:
         self.close()

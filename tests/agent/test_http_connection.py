@@ -3,28 +3,53 @@
 from __future__ import annotations
 
 import socket
+import ssl
 import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
+from pathlib import Path
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
+import trustme
 
-from headrace_agent.http_connection import BUFFER_BYTES, BadAnswer, Connection, length_of
+from headrace_agent.http_connection import BUFFER_BYTES, BadAnswer, Connection, length_of, tls
 
 Serve = Callable[[list[bytes | None]], SplitResult]
 
 
+AUTHORITY = trustme.CA()
+
+
+@pytest.fixture(scope="module")
+def certified() -> ssl.SSLContext:
+    """Return the settings of a server that can prove to be 127.0.0.1."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    AUTHORITY.issue_cert("127.0.0.1").configure_cert(context)
+    return context
+
+
 @pytest.fixture
-def serve() -> Iterator[Serve]:
+def trusting(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """Let this machine trust the authority, as it trusts those of its distribution."""
+    AUTHORITY.cert_pem.write_to_path(str(tmp_path / "authority.pem"))
+    monkeypatch.setenv("SSL_CERT_FILE", str(tmp_path / "authority.pem"))
+    tls.cache_clear()
+    yield
+    tls.cache_clear()
+
+
+@pytest.fixture(params=["http", "https"])
+def serve(request: pytest.FixtureRequest, certified: ssl.SSLContext, trusting: None) -> Iterator[Serve]:  # noqa: ARG001
     """Yield what makes a server that sends one script entry per request; None closes the connection."""
     listeners: list[socket.socket] = []
+    context = certified if request.param == "https" else None
 
     def start(script: list[bytes | None]) -> SplitResult:
         listener = socket.create_server(("127.0.0.1", 0))
         listeners.append(listener)
-        threading.Thread(target=play, args=(listener, script), daemon=True).start()
-        return urlsplit(f"http://127.0.0.1:{listener.getsockname()[1]}/b/k?signed=1")
+        threading.Thread(target=play, args=(listener, script, context), daemon=True).start()
+        return urlsplit(f"{request.param}://127.0.0.1:{listener.getsockname()[1]}/b/k?signed=1")
 
     yield start
     for one in listeners:
@@ -38,10 +63,11 @@ def connection() -> Iterator[Connection]:
     one.close()
 
 
-def play(listener: socket.socket, script: list[bytes | None]) -> None:
+def play(listener: socket.socket, script: list[bytes | None], context: ssl.SSLContext | None) -> None:
     with suppress(OSError):  # the test is over
         while script:
-            with listener.accept()[0] as client:
+            accepted = listener.accept()[0]
+            with context.wrap_socket(accepted, server_side=True) if context else accepted as client:
                 while script and client.recv(65536):
                     said = script.pop(0)
                     if said is None:
@@ -111,3 +137,25 @@ def test_an_aborted_connection_opens_no_other(serve: Serve, connection: Connecti
 def test_what_an_error_says_is_read_with_it(serve: Serve, connection: Connection) -> None:
     found = connection.get(serve([b"HTTP/1.1 404 Not Found\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n<Code"]), {})
     assert (found.status, connection.start_of_body(found)[:8]) == (404, b"5\r\n<Code")
+
+
+def test_nothing_but_the_body_comes_of_one_that_is_aborted_in_its_middle(serve: Serve, connection: Connection) -> None:
+    body = bytes(range(256)) * (3 * BUFFER_BYTES // 256)
+    pieces = connection.body(connection.get(serve([answer(body)]), {}))
+    came = bytes(next(pieces))
+    connection.abort()
+    with suppress(OSError):
+        for piece in pieces:
+            came += piece
+    assert came == body[: len(came)]
+
+
+def test_a_server_that_cannot_prove_who_it_is_gets_no_request(
+    certified: ssl.SSLContext, connection: Connection, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("SSL_CERT_FILE", raising=False)
+    tls.cache_clear()
+    with socket.create_server(("127.0.0.1", 0)) as listener:
+        threading.Thread(target=play, args=(listener, [answer(b"1")], certified), daemon=True).start()
+        with pytest.raises(OSError, match="certificate verify failed"):
+            connection.get(urlsplit(f"https://127.0.0.1:{listener.getsockname()[1]}/b/k?signed=1"), {})
