@@ -33,6 +33,8 @@ State = Literal[
     "mapped",
     "sealed",
     "still",
+    "busy",
+    "idle",
 ]
 
 
@@ -46,6 +48,7 @@ class Unless:
     `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `told`: the
     same, or nobody serves the device any more. `mapped`: a name of device-mapper.
     `sealed`: one that refuses writes. `still`: a device to which nothing was written for a while.
+    `busy`, `idle`: RDMA devices, by whether a connection is there or on its way.
     """
 
     kind: State
@@ -134,10 +137,11 @@ class Mark:
 
 @dataclass(frozen=True)
 class Await:
-    """A wait until a state holds, for so long at most."""
+    """A wait until a state holds, for so long at most; `may_fail` goes on all the same then."""
 
     until: Unless
     seconds: int
+    may_fail: bool = False
 
     @property
     def unless(self) -> Unless:

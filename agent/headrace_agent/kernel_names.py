@@ -64,9 +64,14 @@ def _queues(uuid: str, system: Path) -> Iterator[str]:
     return (entry.name for entry in sorted((system / "block").glob("nvme*")) if read(entry / "uuid") == uuid)
 
 
+def connections(system: Path = SYSTEM) -> list[Path]:
+    """Return the folder of each connection, whatever it leads to."""
+    return sorted((system / "class/nvme-fabrics/ctl").glob("nvme*"))
+
+
 def controllers(nqn: str, system: Path = SYSTEM) -> Iterator[Path]:
     """Yield the folder of each connection to the subsystem."""
-    for folder in sorted((system / "class/nvme-fabrics/ctl").glob("nvme*")):
+    for folder in connections(system):
         if read(folder / "subsysnqn") == nqn:
             yield folder
 

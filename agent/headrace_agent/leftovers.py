@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace_agent.kernel_names import read
+from headrace_agent.kernel_names import connections, read
 from headrace_agent.machine import MAPPED, NVMET, SOFT_ROCE, mapped_names
 from headrace_agent.mounts import MOUNTS, mount_points
 
@@ -95,7 +95,7 @@ def _is_ours(slave: Path) -> bool:
 
 
 def _connections(system: Path) -> Iterable[Connection]:
-    for entry in sorted((system / "class/nvme-fabrics/ctl").glob("nvme*")):
+    for entry in connections(system):
         nqn = read(entry / "subsysnqn")
         if nqn.startswith(OURS):
             yield Connection(entry.name, nqn, read(entry / "state"))

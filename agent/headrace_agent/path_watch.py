@@ -14,7 +14,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-from headrace_agent.kernel_names import SYSTEM, read
+from headrace_agent.kernel_names import SYSTEM, connections, read
 from headrace_agent.leftovers import OURS
 
 LOG = logging.getLogger(__name__)
@@ -59,8 +59,7 @@ class Stalls:
 
 def paths(system: Path = SYSTEM) -> dict[str, PathState]:
     """Return every connection to a subsystem of ours by the name of its controller."""
-    folders = sorted((system / "class/nvme-fabrics/ctl").glob("nvme*"))
-    return {one.name: _path(one) for one in folders if read(one / "subsysnqn").startswith(OURS)}
+    return {one.name: _path(one) for one in connections(system) if read(one / "subsysnqn").startswith(OURS)}
 
 
 def _path(folder: Path) -> PathState:

@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from headrace_agent.actions import Action, Run, Unless, Write
+from headrace_agent.actions import Action, Await, Run, Unless, Write
 from headrace_agent.connect_commands import disconnect
 from headrace_agent.export_commands import NVMET, remove_subsystem
 from headrace_agent.leftovers import Leftovers
 
 UNMOUNT_SECONDS = 30
 UNMOUNT_TRIES = 6
+CONNECT_AGAIN_SECONDS = 60
+"""With the time that the end of a connection has, longer than an attempt to connect again over RDMA lasts (16 times
+4.3 s, Linux drivers/infiniband/core/cma.c). To remove the device under it hangs for good: nobody ends the attempt."""
+
 MODULES = ("nvme-rdma", "nvme-tcp", "nvmet-rdma", "nvmet-tcp", "nvmet", "rdma_rxe", "dm-flakey")
 
 
@@ -53,6 +57,7 @@ def _unload(found: Leftovers) -> Iterable[Action]:
     if found.mapped:
         yield Run(("dmsetup", "mknodes"), may_fail=True)
     for link in found.soft_roce:
-        yield Run(("rdma", "link", "del", link), may_fail=True)
+        yield Await(Unless("idle", link), CONNECT_AGAIN_SECONDS, may_fail=True)
+        yield Run(("rdma", "link", "del", link), Unless("busy", link), may_fail=True)
     for module in MODULES:
         yield Run(("modprobe", "-r", "-q", module), may_fail=True)

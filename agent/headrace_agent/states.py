@@ -12,7 +12,16 @@ from pathlib import Path
 
 from headrace_agent.actions import Unless
 from headrace_agent.device_start import first_bytes
-from headrace_agent.kernel_names import SYSTEM, NotThere, controllers, is_served, read, uuids_in, with_devices
+from headrace_agent.kernel_names import (
+    SYSTEM,
+    NotThere,
+    connections,
+    controllers,
+    is_served,
+    read,
+    uuids_in,
+    with_devices,
+)
 from headrace_agent.machine import mapped_names
 from headrace_agent.mounts import is_mounted
 
@@ -57,6 +66,10 @@ def _connected(value: str) -> bool:
 
 def _reachable(nqn: str) -> bool:
     return any(read(one / "state") == "live" for one in controllers(nqn))
+
+
+def _is_busy(_: str) -> bool:
+    return any(read(one / "transport") == "rdma" for one in connections())
 
 
 def _reads(value: str) -> bool:
@@ -153,4 +166,6 @@ STATES: Mapping[str, Callable[[str], bool]] = {
     "mapped": lambda value: value in mapped_names(SYSTEM),
     "sealed": _sealed,
     "still": _still,
+    "busy": _is_busy,
+    "idle": lambda value: not _is_busy(value),
 }

@@ -11,13 +11,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace_agent.actions import Action, Link, Mark, Run, Together, Write
+from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Write
 from headrace_agent.configure import actions_for, configure
 from headrace_agent.fields import ConfigError
 from headrace_agent.leftovers import Connection, Leftovers, Served
 from headrace_agent.machine import Disk
 from headrace_agent.node_commands import compute_actions, grouped, storage_actions
-from headrace_agent.release_commands import release_actions
+from headrace_agent.release_commands import CONNECT_AGAIN_SECONDS, release_actions
 from headrace_agent.seal_commands import seal_actions
 from tests.agent.fabric_configs import (
     FILLER,
@@ -219,6 +219,13 @@ def test_all_connections_are_made_at_once_and_each_gets_its_bound() -> None:
     assert [one.argv[1] for one in together.commands] == ["connect", "connect"]
     bounds = [one.text for one in SETS["compute-tcp"] if isinstance(one, Write) and "fast_io_fail_tmo" in one.path]
     assert bounds == ["30", "30"]
+
+
+def test_no_device_is_taken_from_under_a_connection_that_is_being_made() -> None:
+    actions = SETS["release"]
+    removal = position(actions, "rdma link del")
+    assert actions[removal - 1] == Await(Unless("idle", "rxe0"), CONNECT_AGAIN_SECONDS, may_fail=True)
+    assert actions[removal].unless == Unless("busy", "rxe0")
 
 
 def test_what_waits_for_a_dead_connection_is_given_up_before_anything_else_is_undone() -> None:

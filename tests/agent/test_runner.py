@@ -127,6 +127,11 @@ def test_a_wait_ends_in_time(tmp_path: Path) -> None:
         execute([Await(Unless("exists", "/nowhere"), -1)], str)
 
 
+def test_a_wait_that_may_be_in_vain_lets_the_next_action_go_on(tmp_path: Path) -> None:
+    execute([Await(Unless("exists", "/nowhere"), -1, may_fail=True), Write(str(tmp_path / "file"), "x")], str)
+    assert (tmp_path / "file").exists()
+
+
 def test_a_mark_fills_the_first_block_and_no_more(tmp_path: Path) -> None:
     member = tmp_path / "member"
     member.write_bytes(b"x" * 8192)

@@ -93,6 +93,18 @@ def test_a_connection_counts_for_its_own_address_only(tmp_path: Path, monkeypatc
     assert holds(Unless("reachable", "nqn.a"))
 
 
+def test_rdma_devices_are_busy_while_a_connection_over_them_is_there_in_any_state(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(kernel_names.connections, "__defaults__", (tmp_path,))
+    folder = tmp_path / "class/nvme-fabrics/ctl/nvme0"
+    folder.mkdir(parents=True)
+    (folder / "state").write_text("deleting\n")
+    for transport, is_busy in {"tcp": False, "rdma": True}.items():
+        (folder / "transport").write_text(f"{transport}\n")
+        assert (holds(Unless("busy", "rxe0")), holds(Unless("idle", "rxe0"))) == (is_busy, not is_busy)
+
+
 def test_a_file_system_counts_when_it_is_whole_and_the_one_that_is_meant(tmp_path: Path) -> None:
     assert holds(Unless("formatted", f"{xfs(tmp_path / 'a')}={UUID}"))
     assert not holds(Unless("formatted", f"{xfs(tmp_path / 'a')}={UUID[::-1].replace('-', '')}"))
