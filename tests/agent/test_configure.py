@@ -11,7 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Write
+from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Unless, Write
 from headrace_agent.configure import actions_for, configure
 from headrace_agent.fields import ConfigError
 from headrace_agent.leftovers import Connection, Leftovers, Served

@@ -12,7 +12,7 @@ from tests.lab.machines import Lab
 
 collect_ignore_glob = [] if os.environ.get("HEADRACE_LAB") else ["test_*.py"]
 SCENARIO_SECONDS = 420
-FIGURES: list[str] = []
+FIGURE = "figure"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
@@ -27,20 +27,23 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
     """Return two storage and two compute machines that answer."""
     with Lab(tmp_path_factory.mktemp("lab")) as lab:
         yield lab
-        FIGURES.extend(lab.notes)
 
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what was measured; emulated, so that only bounds and ratios mean anything."""
-    for line in FIGURES:
-        terminalreporter.write_line(line)
+    reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
+    for name, text in (pair for one in reports for pair in one.user_properties if one.when == "teardown"):
+        if name == FIGURE:
+            terminalreporter.write_line(text)
 
 
 @pytest.fixture
-def lab(booted: Lab) -> Iterator[Lab]:
+def lab(booted: Lab, request: pytest.FixtureRequest) -> Iterator[Lab]:
     """Return the machines with nothing set up on them; what a scenario leaves is undone after it."""
     booted.make_ready()
     yield booted
+    request.node.user_properties += [(FIGURE, text) for text in booted.notes]
+    booted.notes.clear()
     booted.clean_up()
 
 
