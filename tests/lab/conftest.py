@@ -31,10 +31,12 @@ def booted(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Lab]:
 
 def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
     """Print what was measured; emulated, so that only bounds and ratios mean anything."""
-    reports = [one for kind in ("passed", "failed") for one in terminalreporter.stats.get(kind, [])]
-    for name, text in (pair for one in reports for pair in one.user_properties if one.when == "teardown"):
+    ended = [
+        one for reports in terminalreporter.stats.values() for one in reports if isinstance(one, pytest.TestReport)
+    ]
+    for name, text in (pair for one in ended if one.when == "teardown" for pair in one.user_properties):
         if name == FIGURE:
-            terminalreporter.write_line(text)
+            terminalreporter.write_line(str(text))
 
 
 @pytest.fixture

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import fcntl
 import hashlib
 import os
 import shutil
 import subprocess
 import sys
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -21,7 +23,7 @@ HOST_PACKAGES = ("qemu-system-x86", "mmdebstrap", "cpio", "kmod", "ipxe-qemu", "
 HOST_PROGRAMS = ("qemu-system-x86_64", "mmdebstrap", "cpio", "depmod", "apt-get", "dpkg-deb")
 GUEST_PACKAGES = (
     *("busybox-static", "bash", "coreutils", "util-linux", "mount", "nvme-cli", "mdadm", "xfsprogs", "iproute2"),
-    *("kmod", "dmsetup", "qemu-guest-agent", "procps", "grep", "sed", "gawk", "findutils", "diffutils", "python3"),
+    *("kmod", "dmsetup", "qemu-guest-agent", "procps", "grep", "sed", "gawk", "findutils", "python3"),
 )
 GUEST_MODULES = (
     *("virtio_pci", "virtio_net", "virtio_console", "virtio_rng", "nvme", "nvme_fabrics", "nvme_tcp", "nvme_rdma"),
@@ -82,12 +84,22 @@ def build_image(folder: Path, say: Callable[[str], object]) -> Image:
         )
     kernel_package = _kernel_package()
     place = folder / f"image-{_key(kernel_package)}"
-    if not (place / "guest.cpio").exists():
-        say(f"building the guest image with {kernel_package} in {place}")
-        _build(place, kernel_package)
-    version = (place / "version").read_text().strip()
-    kernel = place / "vmlinuz"
-    return Image(kernel, (place / "guest.cpio",), version, accelerator(kernel, folder))
+    with _alone(folder):
+        if not (place / "guest.cpio").exists():
+            say(f"building the guest image with {kernel_package} in {place}")
+            _build(place, kernel_package)
+        version = (place / "version").read_text().strip()
+        kernel = place / "vmlinuz"
+        return Image(kernel, (place / "guest.cpio",), version, accelerator(kernel, folder))
+
+
+@contextmanager
+def _alone(folder: Path) -> Iterator[None]:
+    """Wait until no other run makes anything in the folder; the kernel ends the turn of one that dies."""
+    folder.mkdir(parents=True, exist_ok=True)
+    with (folder / "lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def agent_layer(image: Image, agent: Path, requirements: Sequence[str], folder: Path) -> Path:
@@ -96,8 +108,9 @@ def agent_layer(image: Image, agent: Path, requirements: Sequence[str], folder: 
     The packages are fetched once, by pip; the agent's own files are packed each time. Raises VmUnavailable.
     """
     packages = image.kernel.parent.parent / f"packages-{_digest(*requirements)}"
-    if not packages.exists():
-        _fetch_packages(packages, requirements)
+    with _alone(packages.parent):
+        if not packages.exists():
+            _fetch_packages(packages, requirements)
     root = folder / "agent"
     shutil.rmtree(root, ignore_errors=True)
     site = root / "usr/lib/python3/dist-packages"
@@ -152,7 +165,7 @@ def _digest(*texts: str) -> str:
 
 
 def _build(place: Path, kernel_package: str) -> None:
-    work = place.with_name(f"{place.name}.{os.getpid()}.tmp")  # another run may build the same at the same time
+    work = place.with_name(f"{place.name}.tmp")
     shutil.rmtree(work, ignore_errors=True)
     work.mkdir(parents=True)
     version = _unpack_kernel(work, kernel_package)
