@@ -48,7 +48,7 @@ class Unless:
     `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `told`: the
     same, or nobody serves the device any more. `mapped`: a name of device-mapper.
     `sealed`: one that refuses writes. `still`: a device to which nothing was written for a while.
-    `busy`, `idle`: RDMA devices, by whether a connection is there or on its way.
+    `busy`, `idle`: a transport, by whether a connection over it is there or on its way.
     """
 
     kind: State

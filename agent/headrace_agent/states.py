@@ -68,8 +68,8 @@ def _reachable(nqn: str) -> bool:
     return any(read(one / "state") == "live" for one in controllers(nqn))
 
 
-def _is_busy(_: str) -> bool:
-    return any(read(one / "transport") == "rdma" for one in connections())
+def _is_busy(transport: str) -> bool:
+    return any(read(one / "transport") == transport for one in connections())
 
 
 def _reads(value: str) -> bool:

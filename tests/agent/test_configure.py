@@ -224,8 +224,10 @@ def test_all_connections_are_made_at_once_and_each_gets_its_bound() -> None:
 def test_no_device_is_taken_from_under_a_connection_that_is_being_made() -> None:
     actions = SETS["release"]
     removal = position(actions, "rdma link del")
-    assert actions[removal - 1] == Await(Unless("idle", "rxe0"), CONNECT_AGAIN_SECONDS, may_fail=True)
-    assert actions[removal].unless == Unless("busy", "rxe0")
+    assert actions[removal - 1] == Await(Unless("idle", "rdma"), CONNECT_AGAIN_SECONDS, may_fail=True)
+    removals = [one for one in actions[removal:] if isinstance(one, Run)]
+    assert {"rdma", "modprobe"} == {one.argv[0] for one in removals}
+    assert {one.unless for one in removals} == {Unless("busy", "rdma")}
 
 
 def test_what_waits_for_a_dead_connection_is_given_up_before_anything_else_is_undone() -> None:

@@ -102,7 +102,7 @@ def test_rdma_devices_are_busy_while_a_connection_over_them_is_there_in_any_stat
     (folder / "state").write_text("deleting\n")
     for transport, is_busy in {"tcp": False, "rdma": True}.items():
         (folder / "transport").write_text(f"{transport}\n")
-        assert (holds(Unless("busy", "rxe0")), holds(Unless("idle", "rxe0"))) == (is_busy, not is_busy)
+        assert (holds(Unless("busy", "rdma")), holds(Unless("idle", "rdma"))) == (is_busy, not is_busy)
 
 
 def test_a_file_system_counts_when_it_is_whole_and_the_one_that_is_meant(tmp_path: Path) -> None:
