@@ -22,7 +22,7 @@ test: $(DEV)/ready ## set up and run every test
 
 soak: $(DEV)/ready ## simulate SEEDS runs under random faults, and every single fault at every call
 	$(DEV)/bin/python -m tests.simulation.single --all
-	HEADRACE_SEEDS=$(SEEDS) $(DEV)/bin/pytest --numprocesses 2 --dist loadscope tests/simulation/test_seeds.py
+	HEADRACE_SEEDS=$(SEEDS) $(DEV)/bin/pytest --numprocesses 3 --dist loadscope tests/simulation/test_seeds.py
 
 chaos: $(DEV)/ready ## kill one process of each of RUNS real runs, 100 agents at failpoints, and read MUTATIONS broken job files
 	$(DEV)/bin/python -m tests.chaos.agent_kills --runs 100
@@ -41,7 +41,7 @@ mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the si
 	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))
 
 lab: $(DEV)/ready ## run the documents on real kernels in virtual machines: every layout, loss and repair (ONLY=expression)
-	.ci/lab $(DEV)/bin/pytest tests/lab --ignore tests/lab/test_run.py --numprocesses 2 --dist load $(if $(ONLY),-k "$(ONLY)")
+	.ci/lab $(DEV)/bin/pytest tests/lab --ignore tests/lab/test_run.py --numprocesses 3 --dist load $(if $(ONLY),-k "$(ONLY)")
 
 lab-smoke: $(DEV)/ready ## the shortest whole way in virtual machines: filled, sealed, read by two, undone
 	.ci/lab $(DEV)/bin/pytest tests/lab/test_smoke.py

@@ -8,15 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Unless, Write
 from headrace_agent.configure import actions_for, configure
 from headrace_agent.fields import ConfigError
 from headrace_agent.leftovers import Connection, Leftovers, Served
 from headrace_agent.machine import Disk
-from headrace_agent.node_commands import compute_actions, grouped, storage_actions
+from headrace_agent.node_commands import compute_actions, storage_actions
 from headrace_agent.release_commands import CONNECT_AGAIN_SECONDS, release_actions
 from headrace_agent.seal_commands import seal_actions
 from tests.agent.fabric_configs import (
@@ -234,26 +232,6 @@ def test_what_waits_for_a_dead_connection_is_given_up_before_anything_else_is_un
     texts = order(SETS["release"])
     assert texts[0] == "echo -n 0 > /sys/class/nvme-fabrics/ctl/nvme3/ctrl_loss_tmo"
     assert [text for text in texts if "nvme2/" in text] == []
-
-
-@given(st.lists(st.integers(1, 60), min_size=1, max_size=400))
-def test_folders_are_grouped_in_order_so_that_each_mount_takes_its_names(lengths: list[int]) -> None:
-    folders = ["x" * length for length in lengths]
-    groups = grouped(folders)
-    assert [folder for group in groups for folder in group] == folders
-    assert max(len(":".join(group)) for group in groups) <= 3000
-
-
-def test_more_volumes_than_one_mount_takes_are_merged_in_groups() -> None:
-    many = [
-        of("v0", [uuid_of("v0", 0)], hydrated_here=False) | {"volume_id": f"dataset-{number:03d}"}
-        for number in range(200)
-    ]
-    actions = compute_actions(compute(volumes=many), machine(0), VOLUMES, DATA)
-    mounts = [one.argv for one in actions if isinstance(one, Run) and one.argv[:3] == ("mount", "-t", "overlay")]
-    assert len(mounts) > 2
-    assert max(len(argv[-2]) for argv in mounts) < 4096
-    assert mounts[-1][-2].count(":") == len(mounts) - 2
 
 
 @pytest.mark.parametrize(

@@ -16,7 +16,7 @@ FIGURE = "figure"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each scenario its bound, and begin with those that let wait longest: over RDMA a loss takes a minute more."""
+    """Give each scenario its bound, and begin with those that wait longest: over RDMA a loss takes a minute more."""
     scenarios = [one for one in items if Path(__file__).parent in one.path.parents]
     for item in scenarios:
         item.add_marker(pytest.mark.timeout(SCENARIO_SECONDS))
