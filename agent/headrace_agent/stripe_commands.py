@@ -25,6 +25,10 @@ READ_AHEAD_STRIPES = 4
 READ_AHEAD_BYTES_MAX = 16 * 1024**2
 READ_OPTIONS = "ro,norecovery,nouuid,noatime,nodiratime,inode64"
 WRITE_OPTIONS = "noatime,nodiratime,largeio,inode64"
+HEAL_KIB_PER_S = {"min": 500_000, "max": 10_000_000}
+"""How fast md heals. Its own minimum, all that it does while anything else is written, is 1,000 (kernel
+Documentation/admin-guide/md.rst, speed_limit_min): weeks for one SSD, in which the next loss would be one of data."""
+
 COPIES = {0: 1, 1: None, 10: 2}
 """How many members hold the same bytes, by level: all of them in a RAID 1."""
 
@@ -115,7 +119,10 @@ def _heal(volume: Volume, members: Sequence[str]) -> list[Action]:
     if not volume.raid_level:
         return []
     device = array_device(volume)
-    actions: list[Action] = [Run(("mdadm", device, "--remove", "failed"), may_fail=True)]
+    actions: list[Action] = [
+        Write(f"/proc/sys/dev/raid/speed_limit_{end}", str(speed)) for end, speed in HEAL_KIB_PER_S.items()
+    ]
+    actions.append(Run(("mdadm", device, "--remove", "failed"), may_fail=True))
     for member in members:
         inside = Unless("in-array", f"{device}={member}")
         actions += [

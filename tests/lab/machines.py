@@ -39,6 +39,9 @@ DISKS = 2
 STOP = "[ ! -e /run/headrace-agent.pid ] || kill -KILL $(cat /run/headrace-agent.pid); rm -f /run/headrace-agent.pid"
 DOCUMENT_SECONDS = 180.0
 SCRIPT_SECONDS = 120.0
+LOOK_SECONDS = 1.0
+"""Each look starts programs in a machine whose processor is emulated, and takes time from what is looked at."""
+
 LEFT = """
 shopt -s nullglob
 nvmet=/sys/kernel/config/nvmet
@@ -265,5 +268,5 @@ def until(seconds: float, what: str, condition: Any) -> float:
     begin = time.monotonic()
     while not condition():
         assert time.monotonic() - begin < seconds, f"waited {seconds} s in vain for {what}"
-        time.sleep(0.3)
+        time.sleep(LOOK_SECONDS)
     return time.monotonic() - begin

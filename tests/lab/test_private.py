@@ -55,7 +55,8 @@ def test_a_mirrored_volume_outlives_a_storage_machine_and_is_healed_onto_blank_d
     lab.document("configure-storage", "s1")
     until(90, "the connection to live again", lambda: "live" in lab.run("c0", connection_state()))
     lab.document("configure-compute", "c0")
-    until(120, "the array to be whole", lambda: 'healthy": true' in lab.attempt("c0", "headrace-agent health").output)
+    until(120, "the array to be whole", lambda: lab.run("c0", "cat /sys/block/md*/md/degraded").split() == ["0"])
+    assert '"healthy": true' in lab.run("c0", "headrace-agent health")
     seen = writer.stop()
     assert troubles(seen) == []
     assert longest_seconds(seen) < STALL_SECONDS + SLACK_SECONDS
