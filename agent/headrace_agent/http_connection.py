@@ -19,7 +19,7 @@ CONNECT_SECONDS = 5.0
 SILENCE_SECONDS = 90.0
 """How long the next bytes may take; the whole of a large object may take much longer."""
 
-BUFFER_BYTES = 256 * 1024
+BUFFER_BYTES = 512 * 1024
 HEAD_END = b"\r\n\r\n"
 LOOPBACK = ("127.", "::1", "::ffff:127.")
 PORTS = {"http": 80, "https": 443}

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-FIRST = 16
+FIRST = 8
 NEAR_SECONDS = 0.002
 """Bodies that come in less time than this are taken to need it."""
 

@@ -21,7 +21,7 @@ def run(streams: Streams, seconds: float, rate_of: Callable[[int], float]) -> li
 
 @pytest.mark.parametrize(
     ("answer_seconds", "body_seconds", "wanted"),
-    [(0.001, 0.0002, 24), (0.06, 0.001, 496), (0.06, 0.06, 32), (0.005, 0.5, 16), (9.0, 0.001, 1000)],
+    [(0.001, 0.0002, 12), (0.06, 0.001, 248), (0.06, 0.06, 16), (0.005, 0.5, 8), (9.0, 0.001, 1000)],
 )
 def test_the_longer_streams_wait_between_two_bodies_the_more_there_are(
     answer_seconds: float, body_seconds: float, wanted: int
