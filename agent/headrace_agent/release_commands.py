@@ -11,8 +11,8 @@ from headrace_agent.leftovers import Connection, Leftovers
 
 UNMOUNT_SECONDS = 30
 UNMOUNT_TRIES = 6
-CONNECT_AGAIN_SECONDS = 100
-"""With the time that the end of a connection has, longer than an attempt to connect again over RDMA lasts: 107 s were
+CONNECT_AGAIN_SECONDS = 140
+"""With the time that the end of a connection has, longer than an attempt to connect again over RDMA lasts: 119 s were
 measured, 16 times 4.3 s and twice the life of a packet (Linux drivers/infiniband/core/cma.c). To remove the device or
 its module from under the attempt hangs for good, since nothing ends it then."""
 
