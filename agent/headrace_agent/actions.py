@@ -45,10 +45,10 @@ class Unless:
     `exists`, `absent`: a path. `present`: devices, separated by commas. `mounted`, `unmounted`: a folder.
     `connected`: `NQN@address`; `reachable`, `disconnected`: NQN. `reads`: `path=text`. `formatted`: `device=uuid` of a
     whole XFS. `striped` (all members), `begun` (any member): `array uuid=member,member`. `in-array`: `array=member`.
-    `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `told`: the
-    same, or nobody serves the device any more. `mapped`: a name of device-mapper.
-    `sealed`: one that refuses writes. `still`: a device to which nothing was written for a while.
-    `busy`, `idle`: a transport, by whether a connection over it is there or on its way.
+    `assembled`, `stopped`: an array. `marked`: `device=text` in the first block. `told`: the same,
+    or nobody serves the device any more. `mapped`: a name of device-mapper. `sealed`: one that refuses writes. `still`:
+    a device to which nothing was written for a while. `busy`, `idle`: a transport, by whether a connection over it is
+    there or on its way.
     """
 
     kind: State

@@ -34,6 +34,7 @@ DISCONNECT_SECONDS = 20
 
 PORT_SECONDS = 30
 COPY_QUEUES = 4
+"""A copy has several reads under way at once; each queue is one connection."""
 
 
 def transport_of(config: NodeConfig) -> str:

@@ -12,9 +12,10 @@ from headrace_agent.leftovers import Connection, Leftovers
 UNMOUNT_SECONDS = 30
 UNMOUNT_TRIES = 6
 CONNECT_AGAIN_SECONDS = 140
-"""With the time that the end of a connection has, longer than an attempt to connect again over RDMA lasts: 119 s were
-measured, 16 times 4.3 s and twice the life of a packet (Linux drivers/infiniband/core/cma.c). To remove the device or
-its module from under the attempt hangs for good, since nothing ends it then."""
+"""With the time that the end of a connection has, longer than an attempt to connect again over RDMA lasts (16 times
+4.3 s and twice the life of a packet, Linux drivers/infiniband/core/cma.c), and than the end of a connection whose
+target died a moment ago (`make lab-bench` prints it). To remove the device or its module from under either hangs for
+good, since nothing ends it then."""
 
 MODULES = ("nvme-rdma", "nvme-tcp", "nvmet-rdma", "nvmet-tcp", "nvmet", "rdma_rxe", "dm-flakey")
 

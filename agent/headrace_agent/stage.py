@@ -31,8 +31,8 @@ from headrace_agent.work import Work
 
 LOG = logging.getLogger(__name__)
 STREAMS = 256
-"""At 60 ms per request, each stream of 100 KiB objects brings 1.6 MB/s, whatever the network can do: at that distance
-256 of them bring 0.88 of the rate without delay, 128 brought 0.6 to 0.7 (`python -m bench.staging --only delay`)."""
+"""At 60 ms per request, each stream of 100 KiB objects brings 1.6 MB/s, whatever the network can do: half as many
+were too few there (`python -m bench.staging --only delay` prints how the rates compare)."""
 
 PROCESS_NODE_STREAMS = 32
 TICK_SECONDS = 0.2
