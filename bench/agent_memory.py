@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from bench.weed import BUCKET, KEY, SECRET, Served, environment, weed
+from headrace.aws.settings import HEARTBEAT_SECONDS
 from tests.agent import surroundings
 from tests.agent.fake_bus import running_bus
 from tests.agent.surroundings import S3, AgentNode, config, python, train_part
@@ -92,7 +93,7 @@ def _run(node: AgentNode, files: int, sparse_gib: float, idle_seconds: float) ->
     node.start()
     assert node.process  # noqa: S101 - it was started
     job = train_part(command=python(TRAINER, str(files), str(sparse_gib)), results_bucket=BUCKET, results_prefix="out/")
-    node.hand_in("train", config(train=job, volumes=[], heartbeat_seconds=1.0))
+    node.hand_in("train", config(train=job, volumes=[], heartbeat_seconds=HEARTBEAT_SECONDS))
     node.bus.await_event("Job Started")
     expected, saved = files + (1 if sparse_gib else 0), threading.Event()
     threading.Thread(target=_await_saved, args=(node, expected, saved), daemon=True).start()

@@ -29,7 +29,7 @@ with open(log, "w", buffering=1) as out:
             trouble = error.strerror
         out.write(json.dumps({"at": start - begin, "took": time.monotonic() - start, "trouble": trouble}) + "\\n")
         count += 1
-        time.sleep(0.1)
+        time.sleep(0.2)
 """
 
 

@@ -22,8 +22,9 @@ from headrace.local.packaged import packaged
 from headrace.local.s3_endpoint import S3Endpoint
 from headrace.local.settings import REGION, child_environment
 from headrace.local.system import SystemEntropy
+from headrace.local.vm.agent_layer import AGENT_REQUIREMENTS, agent_layer
 from headrace.local.vm.guest_agent import Done
-from headrace.local.vm.image import AGENT_REQUIREMENTS, agent_layer, build_image
+from headrace.local.vm.image import build_image
 from headrace.local.vm.machine import VirtualMachine, start_hub
 from headrace.local.vm.qemu import HOST_ADDRESS, Guest, address_of, blank_disks, join_layers
 from headrace.local.vm.supervise import START

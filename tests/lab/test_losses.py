@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import time
 
+import pytest
+
 from headrace_agent.release_commands import CONNECT_AGAIN_SECONDS
 from tests.lab.layouts import SPREAD, configs
 from tests.lab.loads import Load, longest_seconds, troubles
@@ -17,6 +19,7 @@ TEARDOWN_SECONDS = {"tcp": 60, "roce": CONNECT_AGAIN_SECONDS + 40}
 FREEZE_SECONDS = 6
 
 
+@pytest.mark.loses_a_machine
 def test_a_pause_is_waited_for_a_loss_is_noticed_and_neither_holds_the_release(lab: Lab, fabric: str) -> None:
     configure(lab, fabric, PATIENT_SECONDS)
     lab.document("configure-storage", *STORAGE)

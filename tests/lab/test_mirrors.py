@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace_agent.path_watch import STALL_SECONDS
 from tests.lab.layouts import MIRRORED, configs
 from tests.lab.loads import Load, longest_seconds, troubles
@@ -19,6 +21,7 @@ WATCHED, ALONE = "c0", "c1"
 """The reader whose agent serves and watches its paths, and the one where nobody does."""
 
 
+@pytest.mark.loses_a_machine
 def test_a_reader_of_a_mirrored_volume_goes_on_when_a_storage_machine_is_lost(lab: Lab, fabric: str) -> None:
     lab.configure(configs(MIRRORED, fabric))
     lab.document("configure-storage", *STORAGE)

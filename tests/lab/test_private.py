@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from headrace.domain.fabric_names import host_nqn
 from tests.lab import private
 from tests.lab.loads import Load, longest_seconds, troubles
@@ -39,6 +41,7 @@ def test_two_machines_have_a_private_volume_each_and_neither_reaches_the_others(
     assert lab.left() == {}
 
 
+@pytest.mark.loses_a_machine
 def test_a_mirrored_volume_outlives_a_storage_machine_and_is_healed_onto_blank_disks(lab: Lab, fabric: str) -> None:
     made = private.configs(fabric, 10, fast_fail_seconds=FAST_FAIL_SECONDS, keep_alive_seconds=KEEP_ALIVE_SECONDS)
     lab.configure(made)

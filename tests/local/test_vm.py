@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import lzma
 from pathlib import Path
 
 import pytest
@@ -10,7 +11,10 @@ from headrace.local.process_nodes import ProcessNodes
 from headrace.local.vm import accelerator as accelerating
 from headrace.local.vm import image
 from headrace.local.vm.accelerator import accelerator
-from headrace.local.vm.image import AGENT_REQUIREMENTS, VmUnavailable, build_image
+from headrace.local.vm.agent_layer import AGENT_REQUIREMENTS
+from headrace.local.vm.guest_kernel import uncompressed
+from headrace.local.vm.image import build_image
+from headrace.local.vm.making import VmUnavailable
 from headrace.local.vm.nodes import NoPortLeft, VmNodes
 from headrace.local.vm.preparing import images_folder
 from headrace.local.vm.qemu import HUB_PORTS, SOFTWARE, Guest, blank_disks, guest_command, hub_command, join_layers
@@ -77,6 +81,13 @@ def test_images_are_kept_where_asked_or_in_the_users_cache(monkeypatch: pytest.M
     monkeypatch.delenv("HEADRACE_VM_FOLDER")
     monkeypatch.setenv("XDG_CACHE_HOME", "/cache")
     assert images_folder() == Path("/cache/headrace/vm")
+
+
+def test_a_kernel_is_unpacked_where_it_is_packed_as_expected_and_else_taken_as_it_is() -> None:
+    inner, packed = b"\x7fELF the kernel", lzma.compress(b"\x7fELF the kernel")
+    assert uncompressed(b"setup code" + packed + b"signature") == inner
+    for other in (b"setup code", b"setup code" + lzma.compress(b"not a program"), b"setup code" + packed[:20]):
+        assert uncompressed(other) == other
 
 
 def test_guests_get_the_packages_that_the_agent_declares() -> None:

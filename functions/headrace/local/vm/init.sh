@@ -12,7 +12,7 @@ for word in $(cat /proc/cmdline); do case $word in
 esac; done
 echo "$name" > /proc/sys/kernel/hostname
 ip link set lo up
-ip link set eth0 up; ip addr add "$address/24" dev eth0                  # the fabric
+ip link set eth0 mtu 9001 up; ip addr add "$address/24" dev eth0         # the fabric, with packets as long as in a VPC
 [ -e /sys/class/net/eth1 ] && { ip link set eth1 up; ip addr add 10.0.2.15/24 dev eth1; ip route add default via 10.0.2.2; }
 i=0; while [ ! -e /dev/vport*p1 ] && [ $i -lt 100 ]; do sleep 0.1; i=$((i+1)); done
 mkdir -p /run/qga /var/lib/headrace-job; chown 900:900 /var/lib/headrace-job

@@ -8,7 +8,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-from headrace.local.vm.image import AGENT_REQUIREMENTS, Image, VmUnavailable, agent_layer, build_image
+from headrace.local.vm.agent_layer import AGENT_REQUIREMENTS, agent_layer
+from headrace.local.vm.image import Image, build_image
+from headrace.local.vm.making import VmUnavailable
 from headrace.local.vm.qemu import join_layers
 
 JOB_PACKAGES = ("numpy>=2,<3",)
