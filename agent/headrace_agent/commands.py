@@ -13,13 +13,13 @@ from pathlib import Path
 import obstore
 
 from headrace_agent import VERSION
+from headrace_agent.action_failed import ActionFailed
 from headrace_agent.config import parse_config
 from headrace_agent.fields import ConfigError
 from headrace_agent.files import write_atomically
 from headrace_agent.lock import FolderBusy
 from headrace_agent.machine import MAPPED
 from headrace_agent.node import Node, load_node
-from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.spool import Spool
 from headrace_agent.text import first_line

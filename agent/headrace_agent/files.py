@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import os
-import secrets
 from pathlib import Path
 
 
 def write_atomically(path: Path, text: str) -> None:
     """Replace the file's text durably; parent folders are made."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    temporary = path.with_name(f".{path.name}.{secrets.token_hex(4)}")
+    temporary = path.with_name(f".{path.name}.{os.urandom(4).hex()}")
     with temporary.open("w") as stream:
         stream.write(text)
         stream.flush()

@@ -15,7 +15,7 @@ from headrace_agent.s3 import plain_etag
 from headrace_agent.stage_state import StageState
 
 RANGED_ABOVE_BYTES = 32 * 1024 * 1024
-SPAN_BYTES = 8 * 1024 * 1024
+SPAN_BYTES = 32 * 1024 * 1024
 FILE_MODE = 0o444
 
 

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import IO
 
+from headrace_agent.action_failed import ActionFailed
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Write
 from headrace_agent.fabric_keys import with_keys
 from headrace_agent.fields import ConfigError
@@ -24,10 +25,6 @@ AGAIN_SECONDS = 0.5
 OUTPUT_CHARACTERS = 2000
 AT_ONCE_MAX = 64
 AFTER_KILL_SECONDS = 1.0
-
-
-class ActionFailed(Exception):
-    """A command or a write failed; the text names it and holds what it said."""
 
 
 def record(actions: Iterable[Action], folder: Path, say: Callable[[str], object]) -> None:

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import obstore
 
+from headrace_agent.action_failed import ActionFailed
 from headrace_agent.config import NodeConfig, StageTask
 from headrace_agent.copier import Copier
 from headrace_agent.data_index import bundled
@@ -20,7 +21,6 @@ from headrace_agent.fields import ConfigError
 from headrace_agent.mounts import is_mounted
 from headrace_agent.node import Node
 from headrace_agent.reach import reach_of
-from headrace_agent.runner import ActionFailed
 from headrace_agent.s3 import S3_ERRORS, open_bucket
 from headrace_agent.safe_paths import SafeRoot, UnsafePath
 from headrace_agent.spool import Outcome

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import threading
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
 
 from headrace_agent.node import Node
-from headrace_agent.reporter import Say
 from headrace_agent.spool import Task
+
+if TYPE_CHECKING:
+    from headrace_agent.reporter import Say
 
 
 class StopSign(threading.Event):

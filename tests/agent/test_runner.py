@@ -10,9 +10,10 @@ from pathlib import Path
 import pytest
 
 from headrace_agent import runner
+from headrace_agent.action_failed import ActionFailed
 from headrace_agent.actions import Action, Await, Link, Mark, Run, Together, Unless, Write
 from headrace_agent.mounts import is_mounted, mount_points
-from headrace_agent.runner import ActionFailed, Doing, execute, record
+from headrace_agent.runner import Doing, execute, record
 
 
 def test_actions_are_done_in_order_and_those_not_needed_are_left_out(tmp_path: Path) -> None:

@@ -157,7 +157,7 @@ def _copy_seconds(
 
 def _requests(data: Data) -> int:
     """Return the GETs of one copy: objects above 32 MiB are read in ranges of 8 MiB."""
-    return data["files"] if data["largest"] <= 32 * MIB else max(data["files"], -(-data["bytes"] // (8 * MIB)))
+    return data["files"] if data["largest"] <= 32 * MIB else max(data["files"], -(-data["bytes"] // (32 * MIB)))
 
 
 def _cost_local(reader: Machine, readers: int, job: Job, data: Data) -> tuple[float, float]:

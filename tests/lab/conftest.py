@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 
 import pytest
@@ -16,16 +17,18 @@ FIGURE = "figure"
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Give each scenario its bound, and begin with the longest: those that lose a machine, which takes RDMA minutes."""
+    """Give each scenario its bound, and order them for processes that take two at a time, the first to begin with.
+
+    Those over RDMA begin, since there a lost machine is given up after two minutes; a long one is followed by a short.
+    """
     scenarios = [one for one in items if Path(__file__).parent in one.path.parents]
     for item in scenarios:
         item.add_marker(pytest.mark.timeout(SCENARIO_SECONDS))
-    items.sort(key=lambda item: _turn(item) if item in scenarios else 0)
-
-
-def _turn(scenario: pytest.Item) -> int:
-    """Return when it begins, 1 for first: of two processes, one would wait long for the other's last scenario."""
-    return 1 + 2 * ("[roce]" not in scenario.name) + (scenario.get_closest_marker("loses_a_machine") is None)
+    scenarios.sort(key=lambda item: "[roce]" not in item.name)
+    long = [item for item in scenarios if item.get_closest_marker("loses_a_machine")]
+    short = [item for item in scenarios if item not in long]
+    paired = [item for pair in zip_longest(long, short) for item in pair if item]
+    items[:] = [item for item in items if item not in scenarios] + paired
 
 
 @pytest.fixture(scope="session")

@@ -74,7 +74,7 @@ S3_GETS_PER_S = 5_500
 """GET requests per second that S3 gives one prefix before it splits it (Amazon S3, performance guidelines)."""
 
 RANGED_ABOVE_BYTES = 32 * 2**20
-RANGE_BYTES = 8 * 2**20
+RANGE_BYTES = 32 * 2**20
 """The agent reads larger objects in ranges of this size, a GET each."""
 
 GETS_PER_S_PER_VCPU = 2_000
