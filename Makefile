@@ -41,7 +41,7 @@ mutants: $(DEV)/ready ## plant bugs in copies of the product and see that the si
 	$(DEV)/bin/python -m tests.mutants.run $(if $(ONLY),--only $(ONLY))
 
 lab: $(DEV)/ready ## run the documents on real kernels in virtual machines: every layout, loss and repair (ONLY=expression)
-	.ci/lab $(DEV)/bin/pytest tests/lab --ignore tests/lab/test_run.py --numprocesses 3 --dist load $(if $(ONLY),-k "$(ONLY)")
+	.ci/lab $(DEV)/bin/pytest tests/lab --ignore tests/lab/test_run.py --numprocesses 3 --dist load $(AGAIN) $(if $(ONLY),-k "$(ONLY)")
 
 lab-smoke: $(DEV)/ready ## the shortest whole way in virtual machines: filled, sealed, read by two, undone
 	.ci/lab $(DEV)/bin/pytest tests/lab/test_smoke.py

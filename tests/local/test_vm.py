@@ -35,6 +35,11 @@ def test_a_guest_joins_the_hub_and_has_a_way_to_this_machine_and_none_into_it(tm
     assert command[command.index("-accel") + 1].startswith("tcg")
 
 
+def test_an_emulated_processor_keeps_its_barriers_since_another_one_could_come(tmp_path: Path) -> None:
+    command = guest_command(guest(tmp_path))
+    assert command[command.index("-smp") + 1] == "1,maxcpus=2"
+
+
 def test_each_disk_is_an_nvme_controller_with_a_serial_number_that_fits(tmp_path: Path) -> None:
     disks = blank_disks(tmp_path, 3, 2**31)
     assert [one.stat().st_size for one in disks] == [2**31] * 3
