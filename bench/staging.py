@@ -136,7 +136,6 @@ def main() -> None:
     parser.add_argument("--rounds", type=int, default=3)
     parser.add_argument("--small", type=int, default=20_000, help="objects of 100 KiB")
     parser.add_argument("--middle", type=int, default=200, help="objects of 8 MiB")
-    parser.add_argument("--far", type=int, default=600, help="objects of 8 MiB of the part `delay`")
     parser.add_argument("--large-mib", type=int, default=1024, help="size of the one large object")
     parser.add_argument("--only", choices=("compare", "tls", "delay"), help="one part of the bench")
     parser.add_argument("--keep", type=Path, help="folder of the server, kept for the next run")
@@ -161,9 +160,7 @@ def main() -> None:
         if given.only in ("tls", None):
             compare(served.secure_endpoint, (large, middle, small), given.rounds, copies)
         if given.only in ("delay", None):
-            far = middle._replace(name="far", objects=given.far)  # a second or two are more start than copy
-            upload(far)
-            far_away(served.port, (middle, far, small), given.rounds, copies)
+            far_away(served.port, (middle, small), given.rounds, copies)
 
 
 if __name__ == "__main__":
