@@ -69,7 +69,7 @@ def guest_command(guest: Guest) -> tuple[str, ...]:
     a barrier (CF_PARALLEL in its accel/tcg), and a driver and its virtual device then now and then miss each other's
     words: a network card stood still for good.
     """
-    line = f"{KERNEL_LINE} headrace.name={guest.name} headrace.address={guest.address}"
+    line = f"{_kernel_line(guest)} headrace.name={guest.name} headrace.address={guest.address}"
     return (
         *(QEMU, "-name", guest.name, "-accel", guest.accelerator, "-cpu", _processor(guest), "-machine", "q35"),
         *("-smp", f"{guest.processors},maxcpus={guest.processors + 1}"),
@@ -87,8 +87,15 @@ def guest_command(guest: Guest) -> tuple[str, ...]:
 
 
 def _processor(guest: Guest) -> str:
-    """Return what the processor can do: all, but where it is emulated, what only costs there."""
-    return "max,la57=off,avx=off,avx2=off" if guest.accelerator == SOFTWARE else "max"
+    """Return what the processor can do: all, but where it is emulated, what only costs there.
+
+    A string instruction is emulated step by step, a byte or a word each; without ERMS the kernel copies by others.
+    """
+    return "max,la57=off,avx=off,avx2=off,erms=off,fsrm=off" if guest.accelerator == SOFTWARE else "max"
+
+
+def _kernel_line(guest: Guest) -> str:
+    return f"{KERNEL_LINE} clearcpuid=rep_good" if guest.accelerator == SOFTWARE else KERNEL_LINE
 
 
 def _disks(name: str, disks: Sequence[Path]) -> list[str]:
