@@ -67,7 +67,6 @@ class Copier:
         self._lock = threading.Lock()
         self._error: BaseException | None = None
         self._streams = Streams(streams)
-        self._has_learned = False
         self._connections: list[Connection] = []
         self._threads: list[threading.Thread] = []
 
@@ -80,8 +79,9 @@ class Copier:
 
         Until then, see to it that there are enough streams.
         """
+        has_learned = any(one.bodies for one in self._connections)
         for thread in self._threads:
-            thread.join(within_seconds if self._has_learned else min(within_seconds, FIRST_LOOK_SECONDS))
+            thread.join(within_seconds if has_learned else min(within_seconds, FIRST_LOOK_SECONDS))
             if thread.is_alive():
                 self._learn()
                 self._add_streams()
@@ -93,7 +93,6 @@ class Copier:
     def _learn(self) -> None:
         bodies = sum(one.bodies for one in self._connections)
         if bodies:
-            self._has_learned = True
             body_seconds = sum(one.body_seconds for one in self._connections) / bodies
             self._streams.delayed(min(one.fastest_answer_seconds for one in self._connections), body_seconds)
         self._streams.came(sum(one.body_bytes for one in self._connections), time.monotonic())

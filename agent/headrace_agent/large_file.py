@@ -25,7 +25,9 @@ class LargeFile:
     def __init__(self, wanted: DatasetFile, target: Path, temporary: Path, state: StageState) -> None:
         self.wanted = wanted
         self.target = target
-        self.part = hashlib.sha256(f"{wanted.source}\n{wanted.path}\n{wanted.etag}".encode()).hexdigest()[:32]
+        # With the size of its spans, since an agent of another release may go on with what this one recorded.
+        identity = f"{wanted.source}\n{wanted.path}\n{wanted.etag}\n{SPAN_BYTES}"
+        self.part = hashlib.sha256(identity.encode()).hexdigest()[:32]
         self.path = temporary / self.part
         self.trouble: Exception | None = None
         self.received: Received | None = None

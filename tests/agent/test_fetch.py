@@ -15,7 +15,7 @@ from headrace_agent.copier import Copier
 from headrace_agent.dataset import DatasetFile
 from headrace_agent.fetch import FetchFailed
 from headrace_agent.s3 import S3Address
-from headrace_agent.stage_state import StageState
+from headrace_agent.stage_state import StagedSpan, StageState
 from headrace_agent.stage_tally import StageTally
 from tests.agent.odd_s3 import OddS3, serving
 
@@ -183,6 +183,36 @@ def test_a_large_file_that_is_gone_is_read_anew_whatever_is_known_of_its_spans(o
         part.unlink()
     odd.faults.clear()
     assert fetched(odd, tmp_path) == odd.body
+
+
+def test_spans_that_an_agent_of_another_span_size_recorded_do_not_count(
+    odd: OddS3, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    odd.body = os.urandom(4500)
+    first, _ = copying_of(odd, tmp_path)
+    odd.faults = ["", "", "403"]
+    first.start()
+    while not first.is_over(1.0):
+        pass
+    part = first.take_finished()[1][0].part
+    (tmp_path / "temporary" / part).write_bytes(odd.body[:1000].ljust(4500, b"\0"))
+    StageState(tmp_path / "state.sqlite3", "task").record([], [StagedSpan(part, 0)])
+    odd.faults.clear()
+    monkeypatch.setattr(large_file, "SPAN_BYTES", 2000)
+    later, _ = copying_of(odd, tmp_path, is_hashed=False)
+    later.start()
+    while not later.is_over(1.0):
+        pass
+    assert (tmp_path / "k").read_bytes() == odd.body
+
+
+def test_as_long_as_nothing_came_no_look_waits_long(odd: OddS3, tmp_path: Path) -> None:
+    odd.body = b"x"
+    copying, _ = copying_of(odd, tmp_path)
+    with odd.lock:
+        copying.start()
+        assert not copying.is_over(600.0)
+        copying.stop()
 
 
 def test_a_copy_that_is_told_to_stop_waits_for_no_answer(odd: OddS3, tmp_path: Path) -> None:

@@ -156,7 +156,7 @@ def _copy_seconds(
 
 
 def _requests(data: Data) -> int:
-    """Return the GETs of one copy: objects above 32 MiB are read in ranges of 8 MiB."""
+    """Return the GETs of one copy: objects above 32 MiB are read in ranges as large."""
     return data["files"] if data["largest"] <= 32 * MIB else max(data["files"], -(-data["bytes"] // (32 * MIB)))
 
 

@@ -11,6 +11,7 @@ from headrace.domain.settings import Settings
 
 POLL_SECONDS = 15
 """Long enough that two hours of polling stay far below the 25,000 events of a history (aws-facts.md section 1)."""
+
 HEARTBEAT_SECONDS = 15
 NODE_BOOT_SECONDS = 900
 """Systems Manager shows a machine up to 6 minutes after it runs (aws-facts.md section 3); big ones boot for minutes."""

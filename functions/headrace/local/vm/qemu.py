@@ -66,8 +66,8 @@ def guest_command(guest: Guest) -> tuple[str, ...]:
     """Return the command of a guest; sockets are named from its folder, since their names may not be long.
 
     It may have one processor more than it has: where there can be one only, QEMU emulates `lock` and the like without
-    a barrier (CF_PARALLEL in its accel/tcg), and a driver and its virtual device then now and then miss each other's
-    words: a network card stood still for good.
+    a barrier (CF_PARALLEL in its accel/tcg), so that a driver and its virtual device can miss each other's words. A
+    network card was seen to stand still for good, which this would explain.
     """
     line = f"{_kernel_line(guest)} headrace.name={guest.name} headrace.address={guest.address}"
     return (
