@@ -20,6 +20,9 @@ from headrace.local.owner import is_alive, owner_of
 from headrace.local.store import LocalRuns
 
 RUN_BUCKET = "headrace-runs"
+SURROUNDINGS = dict(os.environ)
+"""Read once: runs are begun by threads, and pytest adds and removes a variable of its own meanwhile."""
+
 TRAINER = """
 import os, pathlib, random, time
 results = pathlib.Path(os.environ["HEADRACE_RESULTS"])
@@ -42,7 +45,7 @@ class WatchedRun:
         self.home = folder / "home"
         self.file_bytes = file_bytes
         self._variables = {"SEED": str(seed), "FILES": str(files), "BYTES": str(file_bytes), "PAUSE_SECONDS": "0.5"}
-        self._environment = {**os.environ, "HEADRACE_HOME": str(self.home), "NO_COLOR": "1"}
+        self._environment = {**SURROUNDINGS, "HEADRACE_HOME": str(self.home), "NO_COLOR": "1"}
         self._write_job(data_files=job.pop("data_files", 3), changes=job)
 
     def start(self, *arguments: str) -> subprocess.Popen[bytes]:
