@@ -74,3 +74,17 @@ def test_a_long_list_of_faults_is_cut_and_counted() -> None:
     found = faults("\n".join(f"key{n}: 1" for n in range(200)))
     assert len(found) == 51
     assert found[-1] == "and 155 more faults"
+
+
+@pytest.mark.parametrize(
+    ("line", "expected"),
+    [
+        ('"[key]": 1', "[key]: is not a key that a job has"),
+        ('demand: {"[key]": 1}', "demand.[key]: is not a key that a job has"),
+        ('environment: {variables: {"[key]": 1}}', "environment.variables.[key]: "),
+        ('environment: {variables: {"[key]": a, "1 no name": b}}', "environment.variables.[key]: "),
+        ('environment: {variables: {"[key]": a, "1 no name": b}}', "environment.variables.1 no name: "),
+    ],
+)
+def test_a_key_named_as_the_marker_of_bad_keys_is_a_key(line: str, expected: str) -> None:
+    assert any(expected in fault for fault in faults(MINIMAL + line + "\n"))

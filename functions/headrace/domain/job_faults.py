@@ -62,9 +62,14 @@ def _place(detail: ErrorDetails, tree: Tree) -> Place:
 def _path(detail: ErrorDetails, tree: Tree) -> Path:
     """Return where the fault lies in the text as written.
 
-    There a single input is no list, results may be an address alone, and keys have no marker.
+    There a single input is no list, results may be an address alone, and keys have no marker: pydantic's, after the
+    name of a key that is bad itself, looks like any key.
     """
-    path = tuple(step for step in detail["loc"] if step != "[key]")
+    path = _as_written(detail["loc"], tree)
+    return path[:-1] if path[-1:] == ("[key]",) and path not in tree.keys else path
+
+
+def _as_written(path: Path, tree: Tree) -> Path:
     given = tree.value if isinstance(tree.value, dict) else {}
     if path == ("results", "to") and not isinstance(given.get("results"), dict):
         return path[:1]
