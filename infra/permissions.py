@@ -22,6 +22,7 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     files = [*rows, may.list_run_bucket(), may.read_objects("runs/*")]
     parts = (_for_training_run, _for_fleet, _for_decommission, _for_events)
     table = {name: grants for part in parts for name, grants in part(may, rows, files).items()}
+    table |= _for_salvage(may, files)
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
 
 
@@ -55,6 +56,14 @@ def _for_fleet(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Tab
     }
 
 
+def _for_salvage(may: Words, files: Sequence[Grant]) -> Table:
+    see_machines = may.list_machines()
+    return {
+        "FenceCompute": [*files, see_machines, may.terminate_machines()],
+        "SaveLeftResults": [*files, may.write_objects("runs/*/nodes/*"), see_machines, *may.send_documents()],
+    }
+
+
 def _for_decommission(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
     see_machines, elsewhere = may.list_machines(), may.reach_elsewhere()
     return {
@@ -85,7 +94,7 @@ def _for_events(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Ta
 
 def machine_grants(places: Places, calls: Mapping[str, Sequence[str]]) -> dict[str, Sequence[Grant]]:
     """Return the grants of each state machine, by its file's stem; `calls` has the functions that each calls."""
-    nested = {"training_run": ("fleet", "decommission")}
+    nested = {"training_run": ("fleet", "salvage", "decommission")}
     return {
         stem: [
             Grant(["lambda:InvokeFunction"], [arn for name in functions for arn in places.function(name)]),

@@ -25,17 +25,23 @@ def draw(machine: dict[str, Any]) -> str:
 def _targets(states: States, state: dict[str, Any]) -> Iterator[str]:
     ways = [*(rule["Next"] for rule in state.get("Choices", [])), state.get("Default"), state.get("Next")]
     for target in filter(None, ways):
-        if states[target]["Type"] == "Choice":
-            yield from _targets(states, states[target])
-        else:
-            yield target
+        yield from _shown(states, target)
+
+
+def _shown(states: States, target: str) -> Iterator[str]:
+    """Yield the state, or where a choice leads."""
+    if states[target]["Type"] == "Choice":
+        yield from _targets(states, states[target])
+    else:
+        yield target
 
 
 def _failures(states: States) -> list[str]:
-    caught: dict[str, list[str]] = {}
+    caught: dict[str, dict[str, None]] = {}
     for name, state in states.items():
         for catcher in state.get("Catch", []):
-            caught.setdefault(catcher["Next"], []).append(name)
+            for target in _shown(states, catcher["Next"]):
+                caught.setdefault(target, {})[name] = None
     return [f"    {' & '.join(names)} -. failure .-> {target}" for target, names in caught.items()]
 
 

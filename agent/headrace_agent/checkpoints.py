@@ -7,7 +7,7 @@ import json
 import logging
 import shutil
 from collections import defaultdict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -60,8 +60,29 @@ def newest_saved(root: Path, journal: ResultsJournal) -> tuple[Checkpoint, ...]:
     for file in journal.files(f"{FOLDER}/"):
         by_name[file.path.split("/")[1]].append(file)
     found = (Checkpoint(name, tuple(files)) for name, files in by_name.items())
-    complete = [one for one in found if _is_complete(root, one)]
-    return tuple(sorted(complete, key=lambda one: -one.written_ns)[:KEPT])
+    return newest_of(one for one in found if _is_complete(root, one))
+
+
+def newest_of(found: Iterable[Checkpoint]) -> tuple[Checkpoint, ...]:
+    """Return the newest of them, the newest first."""
+    return tuple(sorted(found, key=lambda one: -one.written_ns)[:KEPT])
+
+
+def still_saved(store: S3Store, key: str, journal: ResultsJournal) -> Iterator[Checkpoint]:
+    """Yield the checkpoints published under the key, those of which all files are saved as they were then.
+
+    Raises ConfigError for what no agent wrote, and what obstore raises.
+    """
+    try:
+        fields = Fields.parse(bytes(obstore.get(store, key).bytes()), "the published checkpoints")
+    except FileNotFoundError:
+        return
+    for one in fields.sections("checkpoints"):
+        wanted = {file.text("key"): file.text("sha256") for file in one.sections("files")}
+        rows = (journal.saved(file.text("path")) for file in one.sections("files"))
+        files = tuple(row for row in rows if row)
+        if files and {file.key: file.sha256 for file in files} == wanted:
+            yield Checkpoint(one.text("name"), files)
 
 
 def _is_complete(root: Path, one: Checkpoint) -> bool:

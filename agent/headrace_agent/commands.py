@@ -54,6 +54,9 @@ def build_parser() -> argparse.ArgumentParser:
     commands.add_parser("release", help="undo everything: mounts, arrays, connections, exports, slices")
     commands.add_parser("stage", help="hand the staging of this node's share to the agent, and return")
     commands.add_parser("train", help="hand the job to the agent, and return")
+    commands.add_parser(
+        "salvage", help="hand what lost compute nodes left on this storage node to the agent, and return"
+    )
     commands.add_parser("notice", help="tell the job in the file $HEADRACE_NOTICE that it will be ended soon")
     commands.add_parser("version", help="print the version")
     return parser

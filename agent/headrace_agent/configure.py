@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from pathlib import Path
 
 from headrace_agent.actions import Action, one_by_one
 from headrace_agent.config import NodeConfig
@@ -22,6 +23,7 @@ from headrace_agent.node_commands import compute_actions, storage_actions
 from headrace_agent.preflight import missing
 from headrace_agent.release_commands import release_actions
 from headrace_agent.runner import Doing, execute, record
+from headrace_agent.scratch import shared_folder
 from headrace_agent.seal_commands import seal_actions
 
 
@@ -47,13 +49,20 @@ def configure(node: Node, config: NodeConfig, say: Callable[[str], object]) -> C
     if not node.process_node:
         return _configure_machine(node, config, say)
     actions = actions_for(node, config)
-    own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
-    for volume in own:
-        (node.volumes / plain_name(volume.volume_id)).mkdir(parents=True, exist_ok=True)
+    folders = _own_folders(node, config)
+    for folder in folders:
+        folder.mkdir(parents=True, exist_ok=True)
     actions = one_by_one(actions)
     record(actions, node.folder, say)
-    words = f"configured as a process node: {len(own)} folders made, {len(actions)} actions not executed here"
+    words = f"configured as a process node: {len(folders)} folders made, {len(actions)} actions not executed here"
     return Configured(len(actions), tuple(map(str, actions)), words)
+
+
+def _own_folders(node: Node, config: NodeConfig) -> list[Path]:
+    """Return what stands for the volumes that a process node makes; a private one is where its slices would be."""
+    own = [one for one in config.volumes if one.hydrated_here or one.kind == "scratch"]
+    shared = [shared_folder(config, one) if one.kind == "scratch" and one.slices else None for one in own]
+    return [there or node.volumes / plain_name(one.volume_id) for one, there in zip(own, shared, strict=True)]
 
 
 def _configure_machine(node: Node, config: NodeConfig, say: Callable[[str], object]) -> Configured:

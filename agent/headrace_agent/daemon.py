@@ -29,6 +29,7 @@ from headrace_agent.process_tree import become_subreaper
 from headrace_agent.putevents import EventBus
 from headrace_agent.reporter import Reporter
 from headrace_agent.reports import pass_on
+from headrace_agent.salvage import run_salvage
 from headrace_agent.sender import Sender
 from headrace_agent.serving import Serving
 from headrace_agent.spool import Spool
@@ -40,7 +41,7 @@ from headrace_agent.worker import Runner, Worker
 LOG = logging.getLogger(__name__)
 TICK_SECONDS = 0.2
 FLUSH_SECONDS = 3.0
-RUNNERS: Mapping[str, Runner] = {"stage": run_stage, "train": run_train}
+RUNNERS: Mapping[str, Runner] = {"stage": run_stage, "train": run_train, "salvage": run_salvage}
 
 
 def power_off() -> None:

@@ -10,7 +10,7 @@ from headrace_agent.actions import Action, Await, Link, Run, Unless, Write
 from headrace_agent.config import Export
 from headrace_agent.machine import Machine
 from headrace_agent.names import host_uuid, subsystem_nqn, uuid_text
-from headrace_agent.slice_commands import Slice
+from headrace_agent.slices import Slice
 
 NVMET = "/sys/kernel/config/nvmet"
 PORT = f"{NVMET}/ports/1"

@@ -85,6 +85,10 @@ class Fields:
             return None
         return Fields.of(self.values[name], f"{self.where}: {name}")
 
+    def needed_section(self, name: str) -> Fields:
+        """Return a nested object."""
+        return Fields.of(self._typed(name, dict, "an object"), f"{self.where}: {name}")
+
     def sections(self, name: str) -> tuple[Fields, ...]:
         """Return a list of nested objects; absent is empty."""
         values = self.values.get(name, [])

@@ -22,6 +22,7 @@ from headrace_agent.node import Node
 from headrace_agent.python_environment import Installer, RequirementsFailed, own_bin
 from headrace_agent.reach import OpenBucket, reach_of
 from headrace_agent.s3 import S3_ERRORS, open_bucket
+from headrace_agent.scratch import base_folder, journal_folder
 from headrace_agent.text import first_line
 from headrace_agent.work import Work
 
@@ -40,12 +41,13 @@ class JobFolders:
     notice: Path
     log: Path
     environment: Path
+    journal: Path
+    """What is known of saved results; the agent's own."""
 
 
 def folders_of(node: Node, config: NodeConfig) -> JobFolders:
-    """Return the job's folders; on a machine with a scratch volume, that is where they are."""
-    scratch = [one.volume_id for one in config.volumes if one.kind == "scratch"]
-    base = node.volumes / scratch[0] if scratch and not node.process_node else node.folder
+    """Return the job's folders, on the scratch volume if there is one."""
+    base = base_folder(node, config)
     return JobFolders(
         work=base / "work",
         results=base / "results",
@@ -55,6 +57,7 @@ def folders_of(node: Node, config: NodeConfig) -> JobFolders:
         notice=base / "notice.jsonl",
         log=node.folder / "log" / "train.log",
         environment=base / "venv",
+        journal=journal_folder(node, config),
     )
 
 

@@ -79,6 +79,12 @@ def leftovers(
     )
 
 
+def served_as(nqn: str, nvmet: Path = NVMET) -> Served | None:
+    """Return what a subsystem holds that this node serves, or None when it serves none of that name."""
+    folder = nvmet / "subsystems" / nqn
+    return _served(folder) if folder.is_dir() else None
+
+
 def _is_within(point: str, rooms: Iterable[str]) -> bool:
     return any(point == room or point.startswith(f"{room}/") for room in rooms)
 

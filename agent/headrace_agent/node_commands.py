@@ -14,7 +14,8 @@ from headrace_agent.kernel_names import namespace
 from headrace_agent.machine import MAPPED, Disk, Machine
 from headrace_agent.names import plain_name, uuid_text
 from headrace_agent.seal_commands import is_filled, members_of
-from headrace_agent.slice_commands import Slice, check_blank, cut, make_slice
+from headrace_agent.slice_commands import check_blank, make_slice
+from headrace_agent.slices import Slice, cut, equal_part
 from headrace_agent.stripe_commands import fresh_volume, no_auto_assembly, sealed_volume
 
 LOWER_CHARACTERS_MAX = 3000
@@ -27,7 +28,7 @@ def storage_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list
     It exports before it connects, so that two nodes that fill volumes over each other's disks find each other.
     """
     check_blank(machine.disks, [one.array_uuid for one in config.slices])
-    slices = cut(config.slices, machine.disks)
+    slices = cut(config.slices, machine.disks, config.kept_ppm)
     actions = [*_modules(config), *no_auto_assembly()]
     actions += [action for one in slices.values() for action in make_slice(one)]
     exported = [one for one in config.exports if _is_exported_now(one, slices[one.namespace_uuid], config, machine)]
@@ -95,7 +96,7 @@ def _own_volumes(own: Sequence[Volume], disks: Sequence[Disk], volumes: Path) ->
     actions: list[Action] = []
     for part, volume in enumerate(own):
         name = plain_name(volume.volume_id)
-        slices = [Slice(f"{MAPPED}{name}-{number}", disk, part, len(own)) for number, disk in enumerate(disks)]
+        slices = [equal_part(f"{MAPPED}{name}-{number}", disk, part, len(own)) for number, disk in enumerate(disks)]
         chosen = slices[: volume.members]
         actions += [action for one in chosen for action in make_slice(one)]
         actions += fresh_volume(volume, [one.device for one in chosen], volumes / name)

@@ -35,9 +35,21 @@ BATCH_FILES = 64
 
 
 class ResultsSaver:
-    """Saves files below `root` as objects below `prefix`; one thread at a time may call it."""
+    """Saves files below `root` as objects below `prefix`; one thread at a time may call it.
 
-    def __init__(self, root: Path, store: S3Store, prefix: str, journal: ResultsJournal, snapshots: Snapshots) -> None:
+    With `is_left` the files are those of a machine that was lost, and never take the place of newer ones.
+    """
+
+    def __init__(
+        self,
+        root: Path,
+        store: S3Store,
+        prefix: str,
+        journal: ResultsJournal,
+        snapshots: Snapshots,
+        *,
+        is_left: bool = False,
+    ) -> None:
         self.skipped: list[Skipped] = []
         self._root = root
         self._store = store
@@ -45,6 +57,7 @@ class ResultsSaver:
         self._journal = journal
         self._snapshots = snapshots
         self._seen: dict[str, tuple[FileState, float]] = {}
+        self._is_saved = journal.is_saved_or_older if is_left else journal.is_saved
         self._pool = ThreadPoolExecutor(SMALL_AT_ONCE, "results")
 
     def save_settled(self, writers: Callable[[], Iterable[int]], now: float, stop: threading.Event) -> bool:
@@ -60,8 +73,8 @@ class ResultsSaver:
             self._save([file for file in settled if str(real_root / file.path) not in busy], stop)
         return bool(unsaved)
 
-    def save_all(self, until: float) -> dict[str, str]:
-        """Save all that is left, the newest first, trying again until that monotonic time.
+    def save_all(self, until: float, stop: threading.Event) -> dict[str, str]:
+        """Save all that is left, the newest first, trying again until that monotonic time or until told to stop.
 
         Return what is not saved, with reasons. The newest first, since what is not saved when a machine is taken away
         is lost, and a job goes on from its newest checkpoint.
@@ -69,10 +82,9 @@ class ResultsSaver:
         wait_seconds = FIRST_WAIT_SECONDS
         while True:
             newest_first = sorted(self._unsaved(), key=lambda file: -file.mtime_ns)
-            failures = self._save(newest_first, threading.Event())
-            if not failures or time.monotonic() + wait_seconds > until:
+            failures = self._save(newest_first, stop)
+            if not failures or time.monotonic() + wait_seconds > until or stop.wait(wait_seconds):
                 return failures
-            time.sleep(wait_seconds)
             wait_seconds = min(2 * wait_seconds, LONGEST_WAIT_SECONDS)
 
     def close(self) -> None:
@@ -81,7 +93,7 @@ class ResultsSaver:
 
     def _unsaved(self) -> list[FileState]:
         self.skipped = []
-        return [file for file in look(self._root, self._prefix, self.skipped) if not self._journal.is_saved(file)]
+        return [file for file in look(self._root, self._prefix, self.skipped) if not self._is_saved(file)]
 
     def _settled(self, files: list[FileState], now: float) -> list[FileState]:
         self._seen = {file.path: self._first_seen(file, now) for file in files}

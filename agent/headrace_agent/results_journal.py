@@ -40,8 +40,21 @@ class ResultsJournal:
 
     def is_saved(self, file: FileState) -> bool:
         """Tell whether the file is saved as it is now."""
-        row = self._database.execute("SELECT bytes, mtime_ns FROM saved WHERE path = ?", (file.path,)).fetchone()
-        return bool(row == (file.bytes, file.mtime_ns))
+        return self._version(file.path) == (file.mtime_ns, file.bytes)
+
+    def is_saved_or_older(self, file: FileState) -> bool:
+        """Tell whether the file is saved as it is now or newer, after the machine that wrote it was lost.
+
+        What was not on disk by then is gone from it. Of one instant, the longer version is the newer one: a file
+        system may come up with a file's last time and without its last bytes, which it writes down later (XFS does).
+        """
+        saved = self._version(file.path)
+        return saved is not None and saved >= (file.mtime_ns, file.bytes)
+
+    def saved(self, path: str) -> SavedFile | None:
+        """Return what is saved of a path."""
+        row = self._database.execute("SELECT * FROM saved WHERE path = ?", (path,)).fetchone()
+        return SavedFile(*row) if row else None
 
     def record(self, saved: Iterable[SavedFile]) -> None:
         """Remember files whose objects were verified, durably; earlier versions of them are forgotten."""
@@ -64,6 +77,13 @@ class ResultsJournal:
         query = "SELECT * FROM saved WHERE path >= ?1 AND substr(path, 1, length(?1)) = ?1 ORDER BY path"
         for row in self._database.execute(query, (below,)):
             yield SavedFile(*row)
+
+    def _version(self, path: str) -> tuple[int, int] | None:
+        """Return the time and the bytes of what is saved of a path."""
+        row: tuple[int, int] | None = self._database.execute(
+            "SELECT mtime_ns, bytes FROM saved WHERE path = ?", (path,)
+        ).fetchone()
+        return row
 
     def _write(self, statement: str, rows: Sequence[tuple[Any, ...]]) -> None:
         if rows:

@@ -12,7 +12,8 @@ from headrace_agent.export_commands import export_all, open_port, withdraw
 from headrace_agent.kernel_names import namespace
 from headrace_agent.machine import FILLED, Machine
 from headrace_agent.names import plain_name, uuid_text
-from headrace_agent.slice_commands import Slice, cut, seal_slice
+from headrace_agent.slice_commands import seal_slice
+from headrace_agent.slices import Slice, cut
 from headrace_agent.stripe_commands import array_device
 
 FILL_SECONDS = 6 * 3600
@@ -28,7 +29,7 @@ def seal_actions(config: NodeConfig, machine: Machine, volumes: Path) -> list[Ac
     A volume is closed, its members are marked as filled, and each node seals those that it holds when it finds the
     mark, so that none is sealed under a writer. Then readers are admitted, and only then copies can be taken.
     """
-    slices = cut(config.slices, machine.disks)
+    slices = cut(config.slices, machine.disks, config.kept_ppm)
     copied = {one.namespace_uuid for one in config.copies}
     sealed = [one for one in config.exports if one.phase == "sealed"]
     actions = [action for one in config.volumes if one.hydrated_here for action in close(one, slices, machine, volumes)]

@@ -1,66 +1,13 @@
-"""The commands that cut this machine's disks into slices, each behind device-mapper from the start."""
+"""The commands that map the slices of this machine's disks, each behind device-mapper from the start."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 from headrace_agent.actions import Action, Run, Unless, Write
-from headrace_agent.config import SliceRequest
 from headrace_agent.fields import ConfigError
-from headrace_agent.machine import MAPPED, Disk
-from headrace_agent.names import plain_name, uuid_text
-
-ALIGN_SECTORS = 2048
-"""1 MiB, so that every slice begins on a boundary that any SSD likes."""
-
-
-@dataclass(frozen=True)
-class Slice:
-    """One slice: part `part` of `parts` equal parts of a disk, under a device-mapper name."""
-
-    name: str
-    disk: Disk
-    part: int
-    parts: int
-
-    @property
-    def device(self) -> str:
-        """Path of the mapped device."""
-        return f"/dev/mapper/{self.name}"
-
-    @property
-    def start(self) -> str:
-        """First sector, or where it would be found."""
-        sectors = self._sectors()
-        return "0" if self.part == 0 else f"{self.part}*{self.length}" if sectors is None else str(self.part * sectors)
-
-    @property
-    def length(self) -> str:
-        """Sectors, or where they would be found."""
-        sectors = self._sectors()
-        return f"SECTORS({self.disk.path})/{self.parts}" if sectors is None else str(sectors)
-
-    def _sectors(self) -> int | None:
-        if self.disk.sectors is None:
-            return None
-        return self.disk.sectors // self.parts // ALIGN_SECTORS * ALIGN_SECTORS
-
-
-def cut(wanted: Sequence[SliceRequest], disks: Sequence[Disk]) -> dict[str, Slice]:
-    """Return the slice for each namespace UUID, dealt over the disks in turn.
-
-    Raises ConfigError when there is no disk.
-    """
-    if wanted and not disks:
-        raise ConfigError("this machine has no local NVMe disk to serve; choose an instance type with instance store")
-    parts = -(-len(wanted) // len(disks)) if disks else 0
-    return {
-        uuid_text(one.namespace_uuid): Slice(
-            f"{MAPPED}{plain_name(one.name)}", disks[number % len(disks)], number // len(disks), parts
-        )
-        for number, one in enumerate(wanted)
-    }
+from headrace_agent.machine import Disk
+from headrace_agent.slices import Slice
 
 
 def check_blank(disks: Sequence[Disk], array_uuids: Sequence[str]) -> None:

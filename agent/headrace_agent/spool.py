@@ -18,7 +18,7 @@ LOG = logging.getLogger(__name__)
 
 @dataclass(frozen=True)
 class Task:
-    """One piece of work: `stage` or `train`, with the configuration as it was when it was handed in."""
+    """One piece of work: `stage`, `train` or `salvage`, with the configuration as it was when it was handed in."""
 
     task_id: str
     kind: str

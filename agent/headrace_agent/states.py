@@ -34,13 +34,14 @@ MD_MAGIC, MD_AT, MD_UUID_AT = 0xA92B4EFC, 4096, 16
 """Where metadata 1.2 lies and holds the array's UUID (Linux include/uapi/linux/raid/md_p.h)."""
 
 COMMAND_SECONDS = 30
-NEVER_GUESSED = ("striped", "begun")
+NEVER_GUESSED = ("striped", "begun", "formatted")
 
 
 def holds(unless: Unless) -> bool:
     """Tell whether the machine is in that state; what is not there is in no state.
 
-    Of arrays that is not said: raises NotThere or OSError, since what cannot be read must not be taken for blank.
+    Of arrays and file systems that is not said: raises NotThere or OSError, since what cannot be read must not be taken
+    for blank.
     """
     try:
         return STATES[unless.kind](unless.value)

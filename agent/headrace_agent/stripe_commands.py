@@ -82,20 +82,45 @@ def make_array(volume: Volume, members: Sequence[str]) -> list[Action]:
             f"volume {volume.volume_id} is an array of {volume.members} members, and {len(members)} were given"
         )
     data_members(volume)
-    device = array_device(volume)
-    there = Unless("assembled", device)
-    made = f"{uuid_text(volume.array_uuid)}={','.join(members)}"
-    known = Unless("begun" if volume.raid_level else "striped", made)
-    assemble = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--run", *members)
+    known = Unless("begun" if volume.raid_level else "striped", _membership(volume, members))
+    first, stop, last = find_array(volume, members)
     return [
         Await(Unless("present", ",".join(members)), APPEAR_SECONDS),
         *no_scheduler(members),
-        Run(assemble, there, may_fail=True),
-        Run(("mdadm", "--stop", device), there, may_fail=True),
+        *(first, stop),
         Run(("wipefs", "-aq", *members), known),
         Run(_create(volume, members), known),
-        Run((*assemble, "--verbose"), there),
+        last,
     ]
+
+
+def find_array(volume: Volume, members: Sequence[str]) -> tuple[Run, Run, Run]:
+    """Return the commands that assemble an array that was made before, the last one saying what is wrong with it.
+
+    One that was cut off in the middle holds the members, so the array is stopped before it is tried again.
+    """
+    device = array_device(volume)
+    there = Unless("assembled", device)
+    assemble = ("mdadm", "--assemble", device, f"--uuid={array_uuid(volume)}", "--run", *members)
+    return (
+        Run(assemble, there, may_fail=True),
+        Run(("mdadm", "--stop", device), there, may_fail=True),
+        Run((*assemble, "--verbose"), there),
+    )
+
+
+def was_begun(volume: Volume, members: Sequence[str]) -> Unless:
+    """Return the state in which a member knows the array."""
+    return Unless("begun", _membership(volume, members))
+
+
+def was_formatted(volume: Volume) -> Unless:
+    """Return the state in which the array holds its whole file system."""
+    return Unless("formatted", f"{array_device(volume)}={uuid_text(volume.filesystem_uuid)}")
+
+
+def _membership(volume: Volume, members: Sequence[str]) -> str:
+    return f"{uuid_text(volume.array_uuid)}={','.join(members)}"
 
 
 def _create(volume: Volume, members: Sequence[str]) -> tuple[str, ...]:
@@ -146,7 +171,7 @@ def make_file_system(volume: Volume) -> Action:
             *geometry,
             device,
         ),
-        Unless("formatted", f"{device}={uuid}"),
+        was_formatted(volume),
     )
 
 

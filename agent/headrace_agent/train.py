@@ -9,13 +9,14 @@ from headrace_agent.config import TrainTask
 from headrace_agent.fields import ConfigError
 from headrace_agent.foreign import Unreachable
 from headrace_agent.job_log import JobLog
-from headrace_agent.job_results import JobResults, SavedResults
-from headrace_agent.job_setup import SETUP_ERRORS, folders_of, prepare
+from headrace_agent.job_results import JobResults, ResultsPlace, SavedResults
+from headrace_agent.job_setup import SETUP_ERRORS, JobFolders, folders_of, prepare
 from headrace_agent.job_user import job_user
 from headrace_agent.log_shipper import LogShipper
 from headrace_agent.process_tree import ProcessTree
 from headrace_agent.progress import ProgressFile
 from headrace_agent.s3 import open_bucket
+from headrace_agent.scratch import why_not_there
 from headrace_agent.spool import Outcome
 from headrace_agent.text import last_part, short
 from headrace_agent.trainer import TICK_SECONDS, CannotStart, Ending, Trainer
@@ -33,6 +34,8 @@ def run_train(work: Work) -> Outcome:
     task = work.task.config.train
     if task is None:
         raise ConfigError("config.json has no part 'train'")
+    if reason := why_not_there(work.node, work.task.config):
+        return Outcome("Job Failed", {"reason": short(reason), "is_left": True})
     try:
         training = _Training(work, task)
     except Unreachable as error:
@@ -46,7 +49,7 @@ class _Training:
         self.work = work
         self.task = task
         self.folders = folders_of(node, work.task.config)
-        self.results = JobResults(work, task, self.folders.results)
+        self.results = JobResults(work, _place(work, task, self.folders))
         self.tree = ProcessTree(f"{node.run_id}/{node.node_id}/{work.task.task_id}")
         self.log = JobLog(self.folders.log, task.log_bytes_max, goes_on=work.was_interrupted)
         period_seconds = 2.0 if node.process_node else 10.0
@@ -128,6 +131,19 @@ class _Training:
         if trouble is None and saved.trouble is None:
             return Outcome("Job Done", {"manifest": saved.manifest, "files": saved.files, "bytes": saved.bytes})
         return Outcome("Job Failed", _failure(ending, trouble, saved, tail))
+
+
+def _place(work: Work, task: TrainTask, folders: JobFolders) -> ResultsPlace:
+    """Return whose results they are, where they are and where they go."""
+    return ResultsPlace(
+        node_id=work.node.node_id,
+        attempt=work.task.config.attempt,
+        node_rank=task.node_rank,
+        bucket=task.results_bucket,
+        prefix=task.results_prefix,
+        root=folders.results,
+        journal=folders.journal,
+    )
 
 
 def _failure(ending: Ending | None, trouble: str | None, saved: SavedResults, tail: str) -> dict[str, Any]:

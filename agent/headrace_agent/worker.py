@@ -14,8 +14,7 @@ from headrace_agent.work import StopSign, Work
 
 LOG = logging.getLogger(__name__)
 Runner = Callable[[Work], Outcome | None]
-ACTIVITIES = {"stage": "staging", "train": "training"}
-FAILURES = {"stage": "Dataset Failed", "train": "Job Failed"}
+ACTIVITIES = {"stage": "staging", "train": "training", "salvage": "salvaging"}
 
 OWN_STOP_SECONDS = 60.0
 """What a task may take to stop besides the graces that the job has."""
@@ -25,6 +24,13 @@ def stop_seconds(task: Task) -> float:
     """Return how long the task may take to stop: a job its grace, and the grace for its results."""
     train = task.config.train if task.kind == "train" else None
     return OWN_STOP_SECONDS + (train.stop_grace_seconds + train.results_grace_seconds if train else 0.0)
+
+
+def failure_of(kind: str, reason: str) -> Outcome:
+    """Return the outcome of a task of that kind that failed for the reason."""
+    if kind == "salvage":
+        return Outcome("Results Salvaged", {"files": 0, "bytes": 0, "trouble": reason})
+    return Outcome("Dataset Failed" if kind == "stage" else "Job Failed", {"reason": reason})
 
 
 class Worker:
@@ -75,7 +81,7 @@ class Worker:
         except Exception as error:
             LOG.exception("task %s failed", task.task_id)
             reason = short(f"the agent failed: {type(error).__name__}: {error}")
-            outcome = Outcome(FAILURES.get(task.kind, "Job Failed"), {"reason": reason})
+            outcome = failure_of(task.kind, reason)
         if outcome:
             self._spool.decide(task, outcome)
         return outcome

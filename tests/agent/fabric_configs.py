@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 from headrace_agent.config import NodeConfig, parse_config
@@ -12,6 +13,8 @@ from tests.agent.surroundings import config, volume
 HOSTS = [f"nqn.2014-08.org.nvmexpress:uuid:{digit * 8}-1111-5111-8111-111111111111" for digit in "ab"]
 FILLER = "nqn.2014-08.org.nvmexpress:uuid:cccccccc-1111-5111-8111-111111111111"
 SECTORS = 3_662_109_375
+VOLUMES, DATA = Path("/var/lib/headrace/volumes"), Path("/data")
+SEALED = frozenset({"headrace-v0-0-0", "headrace-v0-0-1"})
 ARRAYS = {f"v{digit}": f"{digit}" * 8 + "-2222-5333-8444-555555555555" for digit in range(10)}
 
 

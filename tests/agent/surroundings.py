@@ -114,6 +114,19 @@ def volume(volume_id: str = "v0", **changes: Any) -> dict[str, Any]:
     } | changes
 
 
+def left_on(volume_id: str, rank: int = 0, **changes: Any) -> dict[str, Any]:
+    """Return what a compute node left, as a storage node is told."""
+    return {
+        "node_id": f"node-c{rank}",
+        "attempt": 1,
+        "node_rank": rank,
+        "volume": volume(volume_id, kind="scratch", hydrated_here=False),
+        "subsystem_nqn": f"nqn.2026-01.io.headrace:run-1:private-{rank}",
+        "results_bucket": RESULTS_BUCKET,
+        "results_prefix": f"out/{rank}/",
+    } | changes
+
+
 def config(**changes: Any) -> dict[str, Any]:
     """Return a whole configuration of a node that holds its own data set volume."""
     return {

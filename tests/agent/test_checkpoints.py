@@ -11,7 +11,7 @@ import pytest
 
 from headrace_agent.checkpoints import bring_back, newest_saved
 from headrace_agent.fields import ConfigError
-from headrace_agent.job_results import JobResults, checkpoint_key
+from headrace_agent.job_results import checkpoint_key
 from headrace_agent.s3 import open_bucket
 from tests.agent.fake_bus import FakeBus
 from tests.agent.surroundings import (
@@ -25,7 +25,7 @@ from tests.agent.surroundings import (
     python,
     train_part,
 )
-from tests.agent.works import work_for
+from tests.agent.works import results_of, work_for
 
 KEY = checkpoint_key(PREFIX, 0)
 
@@ -37,8 +37,7 @@ class Attempt:
         self.root = folder / "results"
         self.root.mkdir(parents=True)
         work, _ = work_for(folder, "train", train=train_part())
-        assert work.task.config.train
-        self.results = JobResults(work, work.task.config.train, self.root)
+        self.results = results_of(work, self.root)
 
     def write(self, path: str, body: bytes, second: int) -> None:
         target = self.root / "checkpoints" / path

@@ -18,9 +18,12 @@ from headrace_agent.node_commands import compute_actions, storage_actions
 from headrace_agent.release_commands import CONNECT_AGAIN_SECONDS, release_actions
 from headrace_agent.seal_commands import seal_actions
 from tests.agent.fabric_configs import (
+    DATA,
     FILLER,
     HOSTS,
+    SEALED,
     SECTORS,
+    VOLUMES,
     compute,
     export,
     filling,
@@ -36,12 +39,11 @@ from tests.agent.fabric_configs import (
     striped_member,
     uuid_of,
 )
+from tests.agent.private_volumes import PRIVATE_SETS
 from tests.agent.works import process_node
 
 GOLDEN = Path(__file__).parents[1] / "golden" / "agent"
-VOLUMES, DATA = Path("/var/lib/headrace/volumes"), Path("/data")
 STALE = f"nqn.2014-08.org.nvmexpress:uuid:{'d' * 8}-1111-5111-8111-111111111111"
-SEALED = frozenset({"headrace-v0-0-0", "headrace-v0-0-1"})
 FULL = Leftovers(
     mounts=("/data", "/var/lib/headrace/volumes/v0"),
     arrays=("/dev/md127",),
@@ -52,6 +54,7 @@ FULL = Leftovers(
     mapped=("headrace-v0-0-0",),
     soft_roce=("rxe0",),
 )
+
 
 SETS: dict[str, list[Action]] = {
     "storage-tcp": storage_actions(storage(), machine(2), VOLUMES),
@@ -106,6 +109,7 @@ SETS: dict[str, list[Action]] = {
     "compute-process-node": actions_for(process_node(Path("/var/lib/headrace")), compute()),
     "storage-process-node": actions_for(process_node(Path("/var/lib/headrace"), "storage"), storage()),
     "storage-process-node-striped": actions_for(process_node(Path("/var/lib/headrace"), "storage"), striped_filler()),
+    **PRIVATE_SETS,
     "release": release_actions(FULL),
     "release-of-nothing": release_actions(Leftovers()),
 }

@@ -22,6 +22,7 @@ COMMANDS = {
     "configure-compute": "headrace-agent configure",
     "train-job": "headrace-agent train",
     "checkpoint-job": "headrace-agent notice",
+    "salvage-results": "headrace-agent salvage",
 }
 LINES_MAX = 40
 BYTES_MAX = 64 * 1024

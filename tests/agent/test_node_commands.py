@@ -7,8 +7,7 @@ from hypothesis import strategies as st
 
 from headrace_agent.actions import Run
 from headrace_agent.node_commands import compute_actions, grouped
-from tests.agent.fabric_configs import compute, machine, of, uuid_of
-from tests.agent.test_configure import DATA, VOLUMES
+from tests.agent.fabric_configs import DATA, VOLUMES, compute, machine, of, uuid_of
 
 
 @given(st.lists(st.integers(1, 60), min_size=1, max_size=400))

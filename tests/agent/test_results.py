@@ -43,7 +43,7 @@ class Saving:
         self.saver.save_settled(lambda: self.writers, now, threading.Event())
 
     def end(self) -> dict[str, str]:
-        return self.saver.save_all(time.monotonic())
+        return self.saver.save_all(time.monotonic(), threading.Event())
 
 
 @pytest.fixture
@@ -237,5 +237,5 @@ def test_saving_is_tried_again_until_its_time_is_over(saving: Saving, monkeypatc
         return upload.save(*given)  # type: ignore[arg-type]
 
     monkeypatch.setattr(results_module, "save", fails_twice)
-    assert saving.saver.save_all(time.monotonic() + 30) == {}
+    assert saving.saver.save_all(time.monotonic() + 30, threading.Event()) == {}
     assert len(attempts) == 3

@@ -109,7 +109,8 @@ def test_a_file_system_counts_when_it_is_whole_and_the_one_that_is_meant(tmp_pat
     assert holds(Unless("formatted", f"{xfs(tmp_path / 'a')}={UUID}"))
     assert not holds(Unless("formatted", f"{xfs(tmp_path / 'a')}={UUID[::-1].replace('-', '')}"))
     assert not holds(Unless("formatted", f"{xfs(tmp_path / 'b', is_whole=False)}={UUID}"))
-    assert not holds(Unless("formatted", f"{tmp_path}/none={UUID}"))
+    with pytest.raises(OSError, match="No such file"):
+        holds(Unless("formatted", f"{tmp_path}/none={UUID}"))
 
 
 def test_an_array_is_known_by_the_uuid_on_its_members(tmp_path: Path) -> None:

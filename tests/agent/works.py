@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from headrace_agent.config import parse_config
+from headrace_agent.job_results import JobResults, ResultsPlace
 from headrace_agent.node import Node
 from headrace_agent.spool import Task
 from headrace_agent.work import Work
@@ -38,3 +39,11 @@ def work_for(folder: Path, kind: str, **changes: Any) -> tuple[Work, Said]:
     said = Said()
     read = parse_config(json.dumps(config(**changes)))
     return Work(process_node(folder, read.role), Task(f"{kind}-1", kind, read), said), said
+
+
+def results_of(work: Work, root: Path) -> JobResults:
+    """Return what keeps the results below the root safe for a job."""
+    task = work.task.config.train
+    assert task
+    to = (task.results_bucket, task.results_prefix)
+    return JobResults(work, ResultsPlace(work.node.node_id, 1, task.node_rank, *to, root, work.node.state))

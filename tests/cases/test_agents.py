@@ -13,6 +13,7 @@ from typing import Any
 import obstore
 import pytest
 
+from headrace_agent.job_results import NEVER
 from headrace_agent.outbox import Outbox
 from headrace_agent.putevents import EventBus
 from headrace_agent.result_files import Skipped, look
@@ -222,10 +223,10 @@ def test_r144_an_object_shorter_than_its_file_is_not_called_saved(
     monkeypatch.setattr(obstore, "put", cutting)
     journal = ResultsJournal(tmp_path / "journal.sqlite3")
     saver = ResultsSaver(root, open_bucket(RESULTS_BUCKET), "out/", journal, Snapshots(tmp_path / "s"))
-    assert list(saver.save_all(0.0)) == ["model.bin"]
+    assert list(saver.save_all(0.0, NEVER)) == ["model.bin"]
     assert journal.totals() == (0, 0)
     cut[0] = False
-    assert saver.save_all(0.0) == {}
+    assert saver.save_all(0.0, NEVER) == {}
     assert s3.get(RESULTS_BUCKET, "out/model.bin") == (root / "model.bin").read_bytes()
     saver.close()
     journal.close()

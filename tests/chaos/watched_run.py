@@ -101,7 +101,8 @@ class WatchedRun:
 
     def written(self) -> set[str]:
         """Return names of the results that the training command has finished on its node."""
-        return {file.name for file in self.home.glob("nodes/*/*/results/*.bin")}
+        own = self.home.glob("nodes/*/*/results/*.bin")
+        return {file.name for file in (*own, *self.home.glob("nodes/*/*/volumes/*/results/*.bin"))}
 
     def arrived(self) -> set[str]:
         """Return names of what is in the results folder, whole or not."""
@@ -125,7 +126,8 @@ class WatchedRun:
 
     def journaled(self) -> set[str]:
         """Return names of the results that an agent has written down as saved."""
-        journals = self.home.glob("nodes/*/*/state/results-*.sqlite3")
+        own = self.home.glob("nodes/*/*/state/results-*.sqlite3")
+        journals = (*own, *self.home.glob("nodes/*/*/volumes/*/state/results-*.sqlite3"))
         return {path for journal in journals for path in _saved_in(journal)}
 
     def listed_in_manifests(self) -> set[str]:

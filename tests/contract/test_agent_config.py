@@ -28,6 +28,8 @@ PAIRS: list[tuple[type[BaseModel], Any]] = [
     (nodeconfig.ImportConfig, agent.Import),
     (nodeconfig.StageConfig, agent.StageTask),
     (nodeconfig.TrainConfig, agent.TrainTask),
+    (nodeconfig.LeftResults, agent.LeftResults),
+    (nodeconfig.SalvageConfig, agent.SalvageTask),
     (nodeconfig.NodeConfig, agent.NodeConfig),
     (BucketAccess, agent.BucketAccess),
 ]
@@ -43,6 +45,7 @@ def test_every_field_of_the_contract_is_known_to_the_agent() -> None:
 TEXT = st.text(max_size=20)
 TEXTS = st.lists(TEXT, max_size=3).map(tuple)
 COUNT = st.integers(0, 10**15)
+PPM = st.integers(1, 10**6)
 SECONDS = st.floats(0, 10**6) | st.integers(0, 10**6).map(float)
 
 
@@ -60,7 +63,7 @@ VOLUMES = built(
     members=COUNT,
     slices=TEXTS,
 )
-SLICES = built(nodeconfig.SliceConfig, name=TEXT, namespace_uuid=TEXT, array_uuid=TEXT)
+SLICES = built(nodeconfig.SliceConfig, name=TEXT, namespace_uuid=TEXT, array_uuid=TEXT, share_ppm=st.none() | PPM)
 EXPORTS = built(
     nodeconfig.ExportConfig,
     namespace_id=COUNT,
@@ -98,6 +101,8 @@ TRAINS = built(
     results_grace_seconds=SECONDS,
     log_bytes_max=COUNT,
 )
+LEFT = built(nodeconfig.LeftResults, node_id=TEXT, attempt=COUNT, node_rank=COUNT, volume=VOLUMES)
+SALVAGES = built(nodeconfig.SalvageConfig, left=st.lists(LEFT, max_size=2).map(tuple), results_grace_seconds=SECONDS)
 BUCKETS = built(BucketAccess, role=st.none() | TEXT, endpoint=st.none() | TEXT, credentials=st.none() | TEXT)
 CONFIGS = built(
     nodeconfig.NodeConfig,
@@ -111,6 +116,8 @@ CONFIGS = built(
     buckets=st.lists(BUCKETS, max_size=2).map(tuple),
     stage=st.none() | STAGES,
     train=st.none() | TRAINS,
+    kept_ppm=PPM,
+    salvage=st.none() | SALVAGES,
 )
 
 

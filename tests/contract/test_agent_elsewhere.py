@@ -16,13 +16,12 @@ from headrace.local.elsewhere import LocalElsewhere
 from headrace.ports import Objects
 from headrace_agent import upload
 from headrace_agent.code_folder import fetch_code
-from headrace_agent.job_results import JobResults
 from headrace_agent.reach import reach_of
 from headrace_agent.stage import run_stage
 from headrace_agent.train import run_train
 from tests.agent.conftest import s3, s3_url
 from tests.agent.surroundings import PREFIX, RUN_BUCKET, S3, train_part
-from tests.agent.works import work_for
+from tests.agent.works import results_of, work_for
 from tests.local.s3 import RunningS3, running_s3
 
 __all__ = ["s3", "s3_url"]
@@ -90,8 +89,7 @@ def test_what_the_agent_saves_whole_and_in_parts_is_what_the_control_plane_check
     with both(lake, monkeypatch) as (objects, given):
         train = train_part(results_bucket="results")
         work, _ = work_for(tmp_path, "train", train=train, buckets=given)
-        assert work.task.config.train
-        saved = JobResults(work, work.task.config.train, tmp_path / "results").finish(20.0)
+        saved = results_of(work, tmp_path / "results").finish(20.0)
         assert (saved.trouble, saved.files) == (None, 2)
         part = s3.json(RUN_BUCKET, f"{PREFIX}results/node-a/part-00000.json")
         for file in part["files"]:

@@ -23,7 +23,7 @@ from headrace_agent.reporter import Reporter
 from headrace_agent.worker import ACTIVITIES
 from tests.agent.conftest import bus, node, s3, s3_url
 from tests.agent.fake_bus import FakeBus
-from tests.agent.surroundings import KEY_TEXT, S3, AgentNode, config, stage_part, train_part
+from tests.agent.surroundings import KEY_TEXT, S3, AgentNode, config, left_on, stage_part, train_part
 
 __all__ = ["bus", "node", "s3", "s3_url"]
 
@@ -53,7 +53,7 @@ def test_both_sides_give_an_event_the_same_id(run: str, attempt: int, node_id: s
 def test_both_sides_mean_the_same_source_and_the_same_telemetry() -> None:
     assert signing.SOURCE == events.SOURCE
     assert set(outbox.DROPPED_FIRST) == TELEMETRY
-    assert set(ACTIVITIES.values()) == {"staging", "training"}
+    assert set(ACTIVITIES.values()) == {"staging", "training", "salvaging"}
 
 
 def _check(detail_type: str, detail: dict[str, Any]) -> None:
@@ -79,7 +79,7 @@ def test_whatever_a_job_reports_makes_an_event_that_is_taken(line: dict[str, Any
 
 @pytest.fixture
 def lived(node: AgentNode, s3: S3, bus: FakeBus) -> FakeBus:
-    """Return all events of a node that staged, failed to stage, trained well and trained badly."""
+    """Return all events of a node that staged, failed to stage, trained well, trained badly and salvaged."""
     noisy = "import sys; sys.stdout.write('\\U0001f600\\x00\\x1b[31m' * 5000); sys.exit(9)"
     reports = "import os; open(os.environ['HEADRACE_PROGRESS'], 'w').write('{\"step\": 1, \"loss\": 0.1}\\n')"
     node.start()
@@ -91,6 +91,11 @@ def lived(node: AgentNode, s3: S3, bus: FakeBus) -> FakeBus:
     bus.await_event("Job Done")
     node.hand_in("train", config(train=train_part(command=[sys.executable, "-c", noisy])))
     bus.await_event("Job Failed")
+    node.hand_in(
+        "salvage",
+        config(salvage={"left": [left_on("v5"), left_on("v5", subsystem_nqn="\x00")], "results_grace_seconds": 9}),
+    )
+    bus.await_event("Results Salvaged")
     assert node.terminate() == 0
     return bus
 

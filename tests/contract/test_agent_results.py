@@ -8,10 +8,9 @@ import pytest
 
 from headrace.domain.results import FILES_PER_PART, ResultsManifest, ResultsPart
 from headrace_agent import results_manifest
-from headrace_agent.job_results import JobResults
 from tests.agent.conftest import s3, s3_url
 from tests.agent.surroundings import NODE_ID, PREFIX, RUN_BUCKET, RUN_ID, S3, train_part
-from tests.agent.works import work_for
+from tests.agent.works import results_of, work_for
 
 __all__ = ["s3", "s3_url"]
 
@@ -26,13 +25,11 @@ def test_manifest_and_parts_fit_the_models_and_agree(
 ) -> None:
     monkeypatch.setattr(results_manifest, "FILES_PER_PART", 2)
     work, _ = work_for(tmp_path, "train", train=train_part())
-    task = work.task.config.train
-    assert task
     (tmp_path / "results").mkdir()
     for number in range(files):
         (tmp_path / "results" / f"{number}.bin").write_bytes(b"x" * number)
     (tmp_path / "results/link").symlink_to("nowhere")
-    saved = JobResults(work, task, tmp_path / "results").finish(20.0)
+    saved = results_of(work, tmp_path / "results").finish(20.0)
     manifest = ResultsManifest.model_validate_json(s3.get(RUN_BUCKET, f"{PREFIX}{saved.manifest}"))
     parts = [ResultsPart.model_validate_json(s3.get(RUN_BUCKET, PREFIX + name)) for name in manifest.parts]
     listed = [file for part in parts for file in part.files]

@@ -26,7 +26,11 @@ def option(
 
 
 def on_storage(made: OptionPlan) -> list[VolumePlan]:
-    return [one for one in made.volumes if one.held_by == "storage"]
+    return [one for one in made.volumes if one.held_by == "storage" and one.kind == "dataset"]
+
+
+def lent(made: OptionPlan) -> list[VolumePlan]:
+    return [one for one in made.volumes if one.held_by == "storage" and one.kind == "scratch"]
 
 
 @given(st.integers(2, 40), st.booleans(), st.booleans())
@@ -38,6 +42,8 @@ def test_slices_fit_the_disks_of_each_storage_node(nodes: int, mirrored: bool, h
         assert len(volume.mirror_node_indexes) == (len(volume.member_node_indexes) if mirrored else 0)
         for node in (*volume.member_node_indexes, *volume.mirror_node_indexes):
             held[node] += volume.capacity_bytes / len(volume.member_node_indexes)
+    for volume in lent(made):
+        held = [one + volume.capacity_bytes for one in held]
     assert all(2 * TB * 0.999 <= one <= 2 * TB + 1 for one in held)
 
 
@@ -55,7 +61,10 @@ def test_volumes_are_named_in_the_order_that_assignments_use() -> None:
 
 
 def test_scratch_is_on_own_disks_where_there_are_any() -> None:
-    assert [one.kind for one in option({"storage": "fleet"}).volumes] == ["dataset"]
+    assert [one.kind for one in option({"storage": "local", "compute": {"instance_type": "own.large"}}).volumes] == [
+        "dataset",
+        "scratch",
+    ]
     with_disks = option({"storage": "fleet", "compute": {"instance_type": "own.large", "count": 2}})
     scratch = [one for one in with_disks.volumes if one.kind == "scratch"]
     assert [(one.volume_id, one.capacity_bytes) for one in scratch] == [

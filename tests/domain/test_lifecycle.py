@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from headrace.domain.events import DetailType
 from headrace.domain.instants import from_text, to_text
-from headrace.domain.lifecycle import changes_for, has_reached, outcome, standing
+from headrace.domain.lifecycle import changes_for, has_reached, outcome, salvage_outcome, standing
 from headrace.domain.run import NodeRow, NodeState
 from tests.domain.rows import NOON, node_row
 
@@ -114,3 +114,30 @@ def test_an_idle_worker_is_vouched_for_only_while_the_phase_is_young() -> None:
     idle = working(state="configured", activity="idle")
     assert verdict([idle], [], began_at=JUST_NOW) == "alive"
     assert verdict([idle], []) == "silent"
+
+
+def saving(node_id: str, **changes: object) -> NodeRow:
+    """Return a storage node that was heard just now at saving what others left."""
+    return working(node_id, role="storage", **{"state": "staged", "activity": "salvaging", **changes})
+
+
+@pytest.mark.parametrize(
+    ("nodes", "expected"),
+    [
+        ([saving("s0"), saving("s1", state="done")], "alive"),
+        ([saving("s0", state="done"), saving("s1", state="done")], "finished"),
+        ([saving("s0", state="done"), saving("s1", state="failed")], "finished"),
+        ([saving("s0", state="done"), saving("s1", last_heard_at=LONG_AGO)], "finished"),
+        ([saving("s0"), saving("s1", state="failed")], "alive"),
+        ([saving("s0", activity="idle"), saving("s1", state="done")], "silent"),
+        ([], "finished"),
+    ],
+)
+def test_a_salvage_waits_for_the_storage_nodes_that_live(nodes: list[NodeRow], expected: str) -> None:
+    assert salvage_outcome(nodes, LONG_AGO, NOW, WINDOW_SECONDS).verdict == expected
+
+
+def test_a_node_that_saved_what_others_left_says_how_much() -> None:
+    body = {"ranks": [1], "files": 1, "bytes": 2}
+    changes = changes_for(saving("s0"), "Results Salvaged", 7, body, NOW)
+    assert (changes["state"], changes["salvaged"]) == ("done", body)

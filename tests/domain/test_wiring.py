@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from headrace.domain.fabric_names import filling_nqn, host_nqn, reader_nqn, sealed_nqn
+from headrace.domain.fabric_names import filling_nqn, host_nqn, reader_nqn, scratch_nqn, sealed_nqn
 from headrace.domain.mirroring import can_do_without
 from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
 from headrace.domain.run import NodeRow
 from headrace.domain.wiring import configure_node, missing_indexes, probed_fabric
 from tests.domain.rows import node_row
+
+DISKS_BYTES = 2 * 10**10
+"""Of one storage node."""
 
 
 def fleet(role: Role, count: int) -> FleetPlan:
@@ -22,7 +25,7 @@ def fleet(role: Role, count: int) -> FleetPlan:
         usd_per_hour_each=1.0,
         nic_bytes_per_s=1,
         disk_count=2,
-        disk_bytes=1,
+        disk_bytes=DISKS_BYTES // 2,
     )
 
 
@@ -41,6 +44,12 @@ def volume(
         stripe_unit_bytes=131072,
         capacity_bytes=10**9,
     )
+
+
+def scratch(index: int, member: int) -> VolumePlan:
+    """Return a compute node's volume on one storage node, a tenth of its disks."""
+    changes = {"volume_id": f"scratch-{index}", "kind": "scratch", "hydrator_node_index": index}
+    return volume(index, (member,)).model_copy(update={**changes, "capacity_bytes": DISKS_BYTES // 10})
 
 
 def plan(volumes: tuple[VolumePlan, ...], storage: int = 2, compute: int = 3) -> Plan:
@@ -64,6 +73,7 @@ def plan(volumes: tuple[VolumePlan, ...], storage: int = 2, compute: int = 3) ->
 SPREAD = plan((volume(0, (0,)), volume(1, (1,))))
 STRIPED = plan((volume(0, (0, 1)),))
 MIRRORED = plan((volume(0, (0,), mirrors=(1,)), volume(1, (1,), mirrors=(0,))))
+LENT = plan((volume(0, (0,)), volume(1, (1,)), scratch(0, 0), scratch(1, 1), scratch(2, 0)))
 STORAGE = [node_row(f"s{index}", role="storage", index=index, address=f"10.0.1.{index}") for index in (0, 1)]
 COMPUTE = node_row("c0", index=0)
 READERS = {reader_nqn("small-1", index) for index in range(3)}
@@ -212,3 +222,37 @@ def test_readers_do_without_a_node_only_while_another_holds_all_of_its_parts() -
     assert [can_do_without(one_sided, lost) for lost in ({0}, {1})] == [True, False]
     assert not can_do_without(STRIPED.chosen.volumes, {0})
     assert can_do_without((volume(0, (0,), held_by="compute"),), {0})
+
+
+def test_a_scratch_volume_is_served_to_its_compute_node_alone_by_the_node_that_holds_it() -> None:
+    config = configured(LENT, STORAGE[0])
+    served = [one for one in config.exports if one.phase == "always"]
+    assert {(one.subsystem_nqn, one.allowed_host_nqns) for one in served} == {
+        (scratch_nqn("small-1", f"scratch-{index}"), (reader_nqn("small-1", index),)) for index in (0, 2)
+    }
+    held = {one.namespace_uuid: one.name for one in config.slices if one.share_ppm}
+    assert [held[one.namespace_uuid] for one in served] == [
+        *("scratch-0-0-0", "scratch-0-0-1", "scratch-2-0-0", "scratch-2-0-1"),
+    ]
+    assert all(one.phase in ("sealed", "filling") for one in config.exports if one not in served)
+
+
+def test_no_storage_node_makes_or_fills_a_scratch_volume() -> None:
+    assert [one.volume_id for one in configured(LENT, STORAGE[0]).volumes] == ["dataset-0"]
+
+
+def test_a_compute_node_reaches_its_own_scratch_volume_and_no_other() -> None:
+    config = configured(LENT, node_row("c2", index=2))
+    (own,) = [one for one in config.volumes if one.kind == "scratch"]
+    assert (own.volume_id, own.hydrated_here, len(own.slices)) == ("scratch-2", False, 2)
+    (reached,) = [one for one in config.imports if own.volume_id in one.volume_ids]
+    assert (reached.node_id, reached.subsystem_nqn) == ("s0", scratch_nqn("small-1", "scratch-2"))
+    serving = {one.namespace_uuid for one in configured(LENT, STORAGE[0]).exports if one.phase == "always"}
+    assert set(own.slices) <= serving
+
+
+def test_every_storage_node_keeps_as_much_as_the_one_that_lends_most() -> None:
+    configs = [configured(LENT, one) for one in STORAGE]
+    assert [one.kept_ppm for one in configs] == [200_000, 200_000]
+    assert {one.share_ppm for config in configs for one in config.slices} == {None, 100_000}
+    assert configured(SPREAD, STORAGE[0]).kept_ppm == 0

@@ -66,7 +66,7 @@ def test_alarms_and_dashboard_watch_what_there_is(options: Assembly) -> None:
     (dimension,) = alarm["Dimensions"]
     assert dimension["Value"] == f"arn:aws:states:eu-west-1:{ACCOUNT}:stateMachine:lab-decommission"
     body = options.only("AWS::CloudWatch::Dashboard")["DashboardBody"]
-    assert all(f"stateMachine:lab-{stem}" in body for stem in ("training_run", "fleet", "decommission"))
+    assert all(f"stateMachine:lab-{stem}" in body for stem in ("training_run", "fleet", "salvage", "decommission"))
 
 
 def test_a_dashboard_is_made_only_when_asked_for(defaults: Assembly) -> None:

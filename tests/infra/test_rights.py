@@ -77,7 +77,7 @@ def test_a_good_run_needs_nothing_that_is_denied(options: Assembly) -> None:
         assert receipt_of(site).status == "SUCCEEDED"
         assert sorted(set(gate.denied)) == []
         every = {id_ for id_ in options.by_name("AWS::Lambda::Function", "FunctionName") if not id_.startswith("On")}
-        assert every - gate.used <= {"ReplaceNodes"}
+        assert every - gate.used <= {"ReplaceNodes", "FenceCompute", "SaveLeftResults"}
 
 
 def test_a_run_that_a_person_stops_is_ended_and_reported_with_the_roles_it_has(options: Assembly) -> None:

@@ -17,7 +17,7 @@ def test_old_versions_of_functions_stay_when_new_ones_come(defaults: Assembly) -
 
 def test_old_versions_of_state_machines_stay_when_new_ones_come(defaults: Assembly) -> None:
     versions = of_type(defaults, "AWS::StepFunctions::StateMachineVersion")
-    assert len(versions) == 3
+    assert len(versions) == 4
     assert {one["UpdateReplacePolicy"] for one in versions} == {"Retain"}
 
 
@@ -31,7 +31,7 @@ def test_live_is_the_newest_version_of_everything(defaults: Assembly) -> None:
     assert {alias["Name"] for alias in functions} == {"live"}
     assert all(alias["FunctionVersion"].endswith(".Version") for alias in functions)
     machines = defaults.of_type("AWS::StepFunctions::StateMachineAlias").values()
-    assert [(one["Name"], one["RoutingConfiguration"][0]["Weight"]) for one in machines] == [("live", 100)] * 3
+    assert [(one["Name"], one["RoutingConfiguration"][0]["Weight"]) for one in machines] == [("live", 100)] * 4
 
 
 def test_new_runs_start_at_live(defaults: Assembly) -> None:

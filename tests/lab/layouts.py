@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Any
 
 from headrace.domain.nodeconfig import NodeConfig
 from headrace.domain.plan import BindingLimit, DemandPlan, FleetPlan, OptionPlan, Plan, Role, VolumePlan
@@ -11,6 +11,7 @@ from tests.lab.machines import DISKS, PLACES
 
 QUEUES = 1
 STRIPE_UNIT_BYTES = 128 * 1024
+NODE_BYTES = DISKS * 10**9
 
 
 def volume(
@@ -31,14 +32,22 @@ def volume(
     )
 
 
+def scratch(index: int, member: int, share: float) -> VolumePlan:
+    """Return the volume of a compute node on one storage node, a share of its disks."""
+    changes = {"volume_id": f"scratch-{index:03d}", "kind": "scratch", "hydrator_node_index": index}
+    return volume(index, member, (member,)).model_copy(update={**changes, "capacity_bytes": int(share * NODE_BYTES)})
+
+
 SPREAD = (volume(0, 0, (0,)), volume(1, 1, (1,)))
 STRIPED = (volume(0, 0, (0, 1)), volume(1, 1, (0, 1)))
+LENT = (volume(0, 0, (0, 1)), scratch(0, 0, share=0.6))
+"""A striped data set, and beside it on the first storage node what a compute node writes."""
 MIRRORED = (volume(0, 0, (0,), (1,), slices=1),)
 
 
 def configs(volumes: tuple[VolumePlan, ...], fabric: str, **import_changes: Any) -> dict[str, NodeConfig]:
     """Return the configuration of every machine; `import_changes` replace the bounds of each connection."""
-    plan = _plan(volumes, "roce" if fabric == "roce" else "tcp")
+    plan = plan_of(volumes, fabric)
     storage = [place.row() for place in PLACES.values() if place.role == "storage"]
     made = {name: configure_node(plan, place.row(), storage, {}, 15) for name, place in PLACES.items()}
     return {name: _with_bounds(config, import_changes) for name, config in made.items()}
@@ -49,12 +58,13 @@ def _with_bounds(config: NodeConfig, changes: dict[str, Any]) -> NodeConfig:
     return config.model_copy(update={"imports": imports})
 
 
-def _plan(volumes: tuple[VolumePlan, ...], fabric: Literal["tcp", "roce"]) -> Plan:
+def plan_of(volumes: tuple[VolumePlan, ...], fabric: str) -> Plan:
+    """Return a plan of two storage and two compute machines with these volumes."""
     option = OptionPlan(
         storage="fleet",
         fleets=(_fleet("storage"), _fleet("compute")),
         volumes=volumes,
-        fabric=fabric,
+        fabric="roce" if fabric == "roce" else "tcp",
         queues_per_connection=QUEUES,
         phases=(),
         usd_per_hour=0,
@@ -76,5 +86,5 @@ def _fleet(role: Role) -> FleetPlan:
         usd_per_hour_each=0,
         nic_bytes_per_s=1,
         disk_count=DISKS,
-        disk_bytes=1,
+        disk_bytes=NODE_BYTES // DISKS,
     )

@@ -7,10 +7,11 @@ import os
 import time
 from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
 from dataclasses import dataclass
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from headrace.domain.host_keys import keys_of
 from headrace.domain.model import Contract
@@ -28,6 +29,9 @@ from headrace.local.vm.image import build_image
 from headrace.local.vm.machine import VirtualMachine, start_hub
 from headrace.local.vm.qemu import HOST_ADDRESS, Guest, address_of, blank_disks, join_layers
 from headrace.local.vm.supervise import START
+
+if TYPE_CHECKING:
+    from headrace.aws.objects import S3Objects
 
 CHECKOUT = Path(__file__).parents[2]
 IMAGES = CHECKOUT / "build" / "vm"
@@ -227,17 +231,24 @@ class Lab:
             "AWS_ENDPOINT_URL_S3": self._s3.url.replace("127.0.0.1", HOST_ADDRESS),
         }
 
+    def stored(self, key: str) -> bytes:
+        """Return an object that a machine has put into the bucket."""
+        with closing(self._objects()) as objects:
+            return objects.get(BUCKET, key)
+
     def _put(self, key: str, body: bytes) -> None:
+        with closing(self._objects()) as objects:
+            objects.put(BUCKET, key, body)
+
+    def _objects(self) -> S3Objects:
         from headrace.aws.objects import S3Objects  # noqa: PLC0415 - boto3 takes a while to import
 
-        objects = S3Objects(
+        return S3Objects(
             region=REGION,
             endpoint_url=self._s3.url,
             access_key_id=self._s3.access_key_id,
             secret_access_key=self._s3.secret_access_key,
         )
-        objects.put(BUCKET, key, body)
-        objects.close()
 
     def _guest(self, name: str, keeps_disks: bool) -> Guest:
         place, folder = PLACES[name], self._folder / name

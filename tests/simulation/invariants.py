@@ -39,6 +39,7 @@ def violations(site: SimulatedSite, ledger: Ledger, scenario: Scenario) -> list[
             found += _outlived(site, ledger, row)
         found += at_work(site.plan.injected, ledger, row)
         found += _success(site, ledger, row, scenario)
+        found += _salvage(site, ledger, row)
         found += _bill(site, ledger, row)
         found += _expected(site, row, scenario)
     if not scenario.is_feasible and ledger.machines:
@@ -153,6 +154,30 @@ def _success(site: SimulatedSite, ledger: Ledger, row: dict[str, Any], scenario:
     yield from incomplete_data(site, ledger, row["run_id"])
     for one in done:
         yield from _saved(site, ledger, row["run_id"], one.node_id)
+
+
+def _salvage(site: SimulatedSite, ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    """Yield what is said to be saved of a lost machine and is not, and what could have been saved and was not."""
+    run_id = row["run_id"]
+    nodes = site.functions.truth.runs.items(run_id, "node")
+    ranks = {rank for node in nodes for rank in node["salvaged"].get("ranks", ())}
+    written = [node for node in nodes if site.scratch.holds(run_id, node["node_id"])]
+    left = [one for one in written if {"Job Done", "Job Failed"}.isdisjoint(ledger.machines[one["node_id"]].said)]
+    for node in left:
+        if node["index"] in ranks:
+            yield from _saved(site, ledger, run_id, node["node_id"])
+    troubles = [fault for fault in site.plan.injected if not is_absorbed(fault)]
+    is_only_loss = len(troubles) == 1 and _is_loss_of_compute(troubles[0], ledger)
+    if is_only_loss and row["status"] == "FAILED" and not {node["index"] for node in left} <= ranks:
+        yield f"left behind: {run_id} lost one compute node, and what was left of {len(left)} was saved of {ranks}"
+
+
+def _is_loss_of_compute(fault: Fault, ledger: Ledger) -> bool:
+    is_loss = fault.where == "machine" and fault.kind in ("spot", "crash") and not fault.value
+    struck = [what.rpartition(" on ")[2] for _, actor, what in ledger.timeline if actor == "fault" and " on " in what]
+    return is_loss and all(
+        ledger.machines[node_id].role == "compute" for node_id in struck if node_id in ledger.machines
+    )
 
 
 def _saved(site: SimulatedSite, ledger: Ledger, run_id: str, node_id: str) -> Iterator[str]:

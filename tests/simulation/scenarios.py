@@ -8,11 +8,15 @@ from random import Random
 from typing import Any
 
 from headrace.local.simulated.fault_plan import Fault
-from headrace.local.simulated.fault_table import OF_MACHINE_EVENTS, draw_faults
+from headrace.local.simulated.fault_table import OF_MACHINE_EVENTS, OF_SALVAGE, draw_faults
 from tests.simulated_runs import JOB
 
 MEAN_FAULTS = 3.0
 MEAN_MACHINE_EVENT_FAULTS = 0.3
+MEAN_SALVAGE_FAULTS = 1.0
+LOSES_COMPUTE_SHARE = 0.1
+LOST_S = (250.0, 290.0, 330.0)
+"""After its launch: from when the first commands have written until the last ones end."""
 _ABSORBED = frozenset(
     {
         *("sent_twice", "twin", "doubled", "forged", "twice", "slow", "duplicate_trigger", "skew"),
@@ -113,4 +117,15 @@ def scenario_of(seed: int, mean_faults: float = MEAN_FAULTS) -> Scenario:
     faults = draw_faults(source, mean_faults)
     more = Random(f"machine events {seed}")  # noqa: S311 - the same
     faults += draw_faults(more, MEAN_MACHINE_EVENT_FAULTS, OF_MACHINE_EVENTS)
+    faults += _losses(seed, planned)
     return Scenario(seed, jobs, planned, faults, is_feasible, starts_s)
+
+
+def _losses(seed: int, planned: dict[str, int]) -> tuple[Fault, ...]:
+    """Return, for some seeds, that a machine is lost after its command wrote a result, and what befalls its salvage."""
+    source = Random(f"salvage {seed}")  # noqa: S311 - the same
+    if not planned["storage"] or source.random() >= LOSES_COMPUTE_SHARE:
+        return ()
+    nth = planned["storage"] + source.randint(1, planned["compute"])
+    lost = Fault(source.choice(("spot", "crash")), "machine", nth, 0, source.choice(LOST_S))
+    return (lost, *draw_faults(source, MEAN_SALVAGE_FAULTS, OF_SALVAGE))

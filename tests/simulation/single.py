@@ -49,6 +49,7 @@ BESIDES: Sequence[tuple[str, ...]] = (
     ("failed@nodes.command_status#1",),
     ("abort@control#1~150s",),
     ("spot@machine#3=1~40s",),
+    ("spot@machine#3=0~290s",),
 )
 """Runs that go another way, for the places that a good run never comes to."""
 

@@ -16,6 +16,8 @@ NOTICED_SECONDS = 600.0
 """Two missed heartbeats and what it takes to end an execution."""
 FUNCTION_SECONDS = 60.0
 """Longer lives no function, so a launch that began before the tombstone is over by then."""
+MARK_SECONDS = 0.001
+"""What is cut off the instants of phases."""
 BOOT_SECONDS = 600.0
 SILENT_SECONDS = 900.0
 """What a machine is allowed beyond its boot time-out that was never heard."""
@@ -26,6 +28,7 @@ def at_work(faults: Sequence[Fault], ledger: Ledger, row: dict[str, Any]) -> Ite
     patience = NOTICED_SECONDS + sum(map(helpless_seconds, faults))
     yield from _unnoticed(ledger, row, patience)
     yield from _unfenced(ledger, row)
+    yield from _two_writers(ledger, row)
     yield from _launched_late(ledger, row, patience - NOTICED_SECONDS)
     yield from _training(ledger, row, patience)
     yield from _killed(ledger, row)
@@ -45,9 +48,9 @@ def _unnoticed(ledger: Ledger, row: dict[str, Any], patience: float) -> Iterator
     for one in machines:
         is_cut_short = one.lost_s is not None and _worked(one, began)
         lost = max(one.lost_s or 0.0, began or 0.0)
-        # Whoever lets the others go has noticed; ending the execution may then take its time.
-        let_go = [other.released_s for other in machines if other.released_s is not None and other.released_s > lost]
-        went_on = min(closed, *let_go) - lost if let_go else closed - lost
+        # Whoever lets the others go, or saves what was left, has noticed; ending the execution may then take its time.
+        noticed = [other.released_s for other in machines if other.released_s is not None] + salvages(row)
+        went_on = min([closed, *(at for at in noticed if at > lost)]) - lost
         if is_cut_short and went_on > patience:
             yield f"unnoticed: {one.node_id} was lost at its job, and the run went on for {went_on:.0f} s"
 
@@ -75,6 +78,19 @@ def _unfenced(ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
 def _was_leaving(one: MachineRecord, launched: float, wired: float) -> bool:
     """Tell whether the machine had been told to go when another was launched, and still ran when that was wired."""
     return one.asked_s is not None and one.asked_s <= launched and (one.released_s is None or wired < one.released_s)
+
+
+def salvages(row: dict[str, Any]) -> list[float]:
+    """Return when storage nodes began to save what was left, if they did."""
+    return [seconds_after_start(mark["at"]) for mark in row["phases"] if mark["name"] == "salvaging"]
+
+
+def _two_writers(ledger: Ledger, row: dict[str, Any]) -> Iterator[str]:
+    """Yield each machine that could still write what a storage node had begun to save."""
+    for began in salvages(row):
+        for one in ledger.of_run(row["run_id"]):
+            if one.role == "compute" and (one.released_s is None or one.released_s > began + MARK_SECONDS):
+                yield f"two writers: {one.node_id} went on when what it had written was saved from a storage node"
 
 
 def _launched_late(ledger: Ledger, row: dict[str, Any], pardon: float) -> Iterator[str]:

@@ -34,7 +34,7 @@ def lambda_states() -> dict[str, str]:
 
 
 def test_the_machines_are_the_three_of_the_design() -> None:
-    assert sorted(MACHINES) == ["decommission", "fleet", "training_run"]
+    assert sorted(MACHINES) == ["decommission", "fleet", "salvage", "training_run"]
 
 
 def test_a_state_calls_the_function_of_its_own_name() -> None:

@@ -84,6 +84,13 @@ CROSS_REGION_VCPUS = 32
 CROSS_REGION_SMALL_BYTES_PER_S = 5 * 10**9 // 8
 """To other regions: half of the NIC from 32 vCPU up, else 5 Gbit/s (aws-facts.md section 8)."""
 
+ROOT_DISK_BYTES = 150 * 2**30
+"""Of a compute node (`ROOT_GIB` of infra/nodes.py; a test holds the two equal)."""
+
+LENT_BYTES_MAX = 2 * 10**12
+LENT_SHARE_MAX = 0.5
+"""The most of a storage node's SSDs that one compute node, and all of them, write to: the rest is the data set's."""
+
 ROOT_DISK_WRITE_BYTES_PER_S = 125 * 10**6
 """EBS gp3 without extra throughput (service prices, EBS)."""
 

@@ -106,6 +106,19 @@ class JobFailed(Contract):
     signal: ShortText | None = None
     log_tail: Annotated[str, Field(max_length=4096)] = ""
     manifest: ShortText | None = None
+    is_left: bool = False
+    """Whether results are on a storage node's disks that this node does not reach any more."""
+
+
+class ResultsSalvaged(Contract):
+    """A storage node has saved what compute nodes left; files and bytes are all that is saved of these, ever."""
+
+    ranks: Annotated[tuple[Count, ...], Field(max_length=1000)] = ()
+    """Of the compute nodes."""
+    files: Count
+    bytes: Bytes
+    trouble: ShortText | None = None
+    """What is not saved, and why; absent when all is."""
 
 
 class NodeLeaving(Contract):
@@ -126,6 +139,7 @@ BODIES: dict[str, type[Contract]] = {
     "Telemetry Sampled": TelemetrySampled,
     "Job Done": JobDone,
     "Job Failed": JobFailed,
+    "Results Salvaged": ResultsSalvaged,
     "Node Leaving": NodeLeaving,
 }
 

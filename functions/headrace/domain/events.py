@@ -28,6 +28,7 @@ DetailType = Literal[
     "Telemetry Sampled",
     "Job Done",
     "Job Failed",
+    "Results Salvaged",
     "Node Leaving",
 ]
 

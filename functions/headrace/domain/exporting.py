@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from typing import NamedTuple
 
@@ -11,12 +12,14 @@ from headrace.domain.fabric_names import (
     filling_nqn,
     host_nqn,
     reader_nqn,
+    scratch_nqn,
     sealed_nqn,
     slice_uuid,
 )
 from headrace.domain.nodeconfig import CopyConfig, ExportConfig, SliceConfig
 from headrace.domain.plan import Plan, VolumePlan
 from headrace.domain.run import NodeRow
+from headrace.domain.scratch import WHOLE_PPM
 
 _CONTROLLER_IDS = 32_000
 """Controller ids of one path; two paths to one namespace may not share any (kernel attributes cntlid_min, _max)."""
@@ -38,9 +41,30 @@ def slices(plan: Plan, node: NodeRow) -> tuple[SliceConfig, ...]:
             name=f"{one.volume.volume_id}-{one.member_index}-{one.slice_index}",
             namespace_uuid=slice_uuid(node.run_id, one.volume, one.member_index, one.slice_index),
             array_uuid=array_uuid(node.run_id, one.volume),
+            share_ppm=_share_ppm(plan, one.volume) if one.volume.kind == "scratch" else None,
         )
         for one in _held(plan, node)
     )
+
+
+def kept_ppm(plan: Plan) -> int:
+    """Return how much of each storage node's disks is kept for scratch volumes, in parts per million.
+
+    As much as the node with the most of them needs, since equal parts of the rest must be equal on all.
+    """
+    lent = [one for one in plan.chosen.volumes if one.held_by == "storage" and one.kind == "scratch"]
+    if not lent:
+        return 0
+    most = max(Counter(one.member_node_indexes[0] for one in lent).values())
+    return most * _share_ppm(plan, lent[0])
+
+
+def _share_ppm(plan: Plan, volume: VolumePlan) -> int:
+    fleet = plan.fleet("storage")
+    if fleet is None:
+        raise ValueError(f"volume {volume.volume_id} is held by storage nodes, and the plan has none")
+    # Half of one part is what rounding down to whole bytes can have taken at most.
+    return (2 * volume.capacity_bytes * WHOLE_PPM // (fleet.disk_count * fleet.disk_bytes) + 1) // 2
 
 
 def exports(plan: Plan, node: NodeRow, storage: Sequence[NodeRow]) -> tuple[ExportConfig, ...]:
@@ -48,7 +72,8 @@ def exports(plan: Plan, node: NodeRow, storage: Sequence[NodeRow]) -> tuple[Expo
     fleet = plan.fleet("compute")
     readers = tuple(reader_nqn(node.run_id, index) for index in range(fleet.count if fleet else 0))
     held = _held(plan, node)
-    return (*_filling(node, held, storage), *_sealed(node, held, readers, storage))
+    dataset = [one for one in held if one.volume.kind == "dataset"]
+    return (*_filling(node, dataset, storage), *_sealed(node, dataset, readers, storage), *_lent(node, held))
 
 
 def copies(plan: Plan, node: NodeRow, storage: Sequence[NodeRow]) -> tuple[CopyConfig, ...]:
@@ -119,6 +144,19 @@ def _sealed(
             controller_id_min=first,
             controller_id_max=first + _CONTROLLER_IDS - 1,
         )
+
+
+def _lent(node: NodeRow, held: Sequence[_Held]) -> Iterator[ExportConfig]:
+    """Yield what one compute node alone reads and writes."""
+    for one in held:
+        if one.volume.kind == "scratch":
+            yield ExportConfig(
+                subsystem_nqn=scratch_nqn(node.run_id, one.volume.volume_id),
+                namespace_id=one.slice_index + 1,
+                namespace_uuid=slice_uuid(node.run_id, one.volume, one.member_index, one.slice_index),
+                phase="always",
+                allowed_host_nqns=(reader_nqn(node.run_id, one.volume.hydrator_node_index),),
+            )
 
 
 def _copiers(volume: VolumePlan, member_index: int, storage: Sequence[NodeRow]) -> list[str]:

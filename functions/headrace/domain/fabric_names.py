@@ -46,6 +46,11 @@ def filling_nqn(run_id: str, volume_id: str, member_index: int) -> str:
     return f"nqn.2026-01.io.headrace:{run_id}:filling-{volume_id}-{member_index}"
 
 
+def scratch_nqn(run_id: str, volume_id: str) -> str:
+    """Return the name of the subsystem by which one compute node reaches its scratch volume on a storage node."""
+    return f"nqn.2026-01.io.headrace:{run_id}:{volume_id}"
+
+
 def array_uuid(run_id: str, volume: VolumePlan) -> str:
     """Return the UUID of the array that the volume's slices make."""
     return stable_uuid("array", run_id, volume.volume_id)

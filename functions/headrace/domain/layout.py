@@ -9,7 +9,9 @@ from headrace.domain import calibration
 from headrace.domain.candidates import Candidate
 from headrace.domain.connections import queues
 from headrace.domain.demand import capacity_bytes
+from headrace.domain.fleets import StorageOffer
 from headrace.domain.plan import VolumePlan
+from headrace.domain.scratch import borrowers, lent_bytes
 
 _BLOCK_BYTES = 4096
 _LOG_STRIPE_BYTES_MAX = 256 * 1024
@@ -44,7 +46,7 @@ def _spread_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
             mirror_node_indexes=((index + 1) % nodes,) if candidate.copies > 1 else (),
             slices_per_member=offer.machine.disk_count,
             stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
-            capacity_bytes=offer.machine.ssd_bytes // candidate.copies,
+            capacity_bytes=_dataset_bytes(candidate, offer) // candidate.copies,
         )
         for index in range(nodes)
     )
@@ -68,10 +70,15 @@ def _striped_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
             mirror_node_indexes=(*members[1:], members[0]) if candidate.copies > 1 else (),
             slices_per_member=offer.machine.disk_count,
             stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
-            capacity_bytes=offer.machine.ssd_bytes * nodes // (count * candidate.copies),
+            capacity_bytes=_dataset_bytes(candidate, offer) * nodes // (count * candidate.copies),
         )
         for index in range(count)
     )
+
+
+def _dataset_bytes(candidate: Candidate, offer: StorageOffer) -> int:
+    """Return what each storage node has for the data set; the same on all, since copies must be of one size."""
+    return offer.machine.ssd_bytes - borrowers(candidate) * lent_bytes(candidate)
 
 
 def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
@@ -81,16 +88,38 @@ def _local_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
 
 
 def _scratch_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
-    """Return one volume per compute node that has SSDs, on what the data set leaves free.
+    """Return one volume per compute node: on its own SSDs, or else on a storage node's, which outlives it.
 
-    Never on a storage node, so none has results left to upload when the compute nodes are gone; what a compute node
-    had not uploaded yet when it was lost is lost with it.
+    None where neither has room beside the data set.
     """
+    if candidate.kind == "fleet" and not candidate.compute.machine.ssd_bytes:
+        return _lent_volumes(candidate)
     taken = _own_dataset_bytes(candidate) if candidate.kind == "local" else 0
     free = candidate.compute.machine.ssd_bytes - taken
     if free < calibration.VOLUME_OVERHEAD_BYTES:
         return ()
     return _own_volumes(candidate, "scratch", free)
+
+
+def _lent_volumes(candidate: Candidate) -> tuple[VolumePlan, ...]:
+    """Return one volume per compute node, whole on one storage node, so that this one alone can read it."""
+    offer, capacity = candidate.storage, lent_bytes(candidate)
+    if offer is None or not capacity:
+        return ()
+    return tuple(
+        VolumePlan(
+            volume_id=f"scratch-{index:03d}",
+            kind="scratch",
+            shape="spread",
+            held_by="storage",
+            hydrator_node_index=index,
+            member_node_indexes=(index % candidate.storage_nodes,),
+            slices_per_member=offer.machine.disk_count,
+            stripe_unit_bytes=calibration.STRIPE_UNIT_BYTES,
+            capacity_bytes=capacity,
+        )
+        for index in range(candidate.compute.count)
+    )
 
 
 def _own_dataset_bytes(candidate: Candidate) -> int:

@@ -20,6 +20,7 @@ _STATE_AFTER: dict[str, NodeState] = {
     "Dataset Staged": "staged",
     "Job Started": "training",
     "Job Done": "done",
+    "Results Salvaged": "done",
     "Dataset Failed": "failed",
     "Job Failed": "failed",
     "Node Leaving": "failed",
@@ -30,10 +31,15 @@ _FIELD: dict[str, str] = {
     "Job Done": "job",
     "Job Failed": "job",
     "Results Progress": "results",
+    "Results Salvaged": "salvaged",
 }
-Activity = Literal["staging", "training"]
-_FINISHED: dict[Activity, NodeState] = {"staging": "staged", "training": "done"}
-FINISHING: dict[Activity, str] = {"staging": "Dataset Staged", "training": "Job Done"}
+Activity = Literal["staging", "training", "salvaging"]
+_FINISHED: dict[Activity, NodeState] = {"staging": "staged", "training": "done", "salvaging": "done"}
+FINISHING: dict[Activity, str] = {
+    "staging": "Dataset Staged",
+    "training": "Job Done",
+    "salvaging": "Results Salvaged",
+}
 """The event by which a node has done its part."""
 
 
@@ -127,6 +133,16 @@ def outcome(
     if are_heard and (is_young or all(_is_at_work(one, activity) for one in workers)):
         return Outcome("alive")
     return Outcome("silent")
+
+
+def salvage_outcome(storage: Sequence[NodeRow], phase_began_at: str, now: datetime, window_seconds: int) -> Outcome:
+    """Tell what the task hears that waits for storage nodes to save what compute nodes left.
+
+    One that is lost holds nobody up, for what others hold is saved all the same.
+    """
+    lost = lost_nodes(storage, now, window_seconds)
+    workers = [one for one in storage if one not in lost]
+    return outcome(workers, (), "salvaging", phase_began_at, now, window_seconds) if workers else Outcome("finished")
 
 
 def lost_nodes(nodes: Sequence[NodeRow], now: datetime, window_seconds: int) -> tuple[NodeRow, ...]:

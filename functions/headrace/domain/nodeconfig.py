@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Literal
+
+from pydantic import Field
 
 from headrace.domain.access import BucketAccess
 from headrace.domain.model import Bytes, Contract, Seconds
@@ -76,12 +78,14 @@ class VolumeConfig(Contract):
 
 
 class SliceConfig(Contract):
-    """One equal part of a storage node's disks, dealt over them in turn; the UUID is its identity on every path."""
+    """One part of a storage node's disks, dealt over them in turn; the UUID is its identity on every path."""
 
     name: str
     namespace_uuid: str
     array_uuid: str
     """Of the array that it is a member of; a disk that holds anything else is not touched."""
+    share_ppm: Annotated[int, Field(ge=1, le=10**6)] | None = None
+    """Its parts per million of the disk, of what is kept at the end; None for an equal part of the rest."""
 
 
 class ExportConfig(Contract):
@@ -168,6 +172,27 @@ class TrainConfig(Contract):
     log_bytes_max: Bytes
 
 
+class LeftResults(Contract):
+    """What a compute node that is gone has left on a scratch volume whose slices are all on this node."""
+
+    node_id: str
+    """Of the compute node, as `attempt` and `node_rank` are."""
+    attempt: int
+    node_rank: int
+    volume: VolumeConfig
+    subsystem_nqn: str
+    """By which the compute node reached it, and which is closed before the volume is mounted here."""
+    results_bucket: str
+    results_prefix: str
+
+
+class SalvageConfig(Contract):
+    """Results that this storage node saves in place of compute nodes."""
+
+    left: tuple[LeftResults, ...]
+    results_grace_seconds: Seconds
+
+
 class NodeConfig(Contract):
     """Everything for one node of one attempt; a part that does not apply is absent."""
 
@@ -185,6 +210,8 @@ class NodeConfig(Contract):
     heartbeat_seconds: Seconds
     volumes: tuple[VolumeConfig, ...] = ()
     slices: tuple[SliceConfig, ...] = ()
+    kept_ppm: Annotated[int, Field(ge=0, le=10**6)] = 0
+    """Parts per million at the end of each disk, kept for slices with a share; the same on every storage node."""
     exports: tuple[ExportConfig, ...] = ()
     copies: tuple[CopyConfig, ...] = ()
     imports: tuple[ImportConfig, ...] = ()
@@ -192,3 +219,4 @@ class NodeConfig(Contract):
     """How the job's buckets are reached that are not ours; a role and a secret's name, never a key."""
     stage: StageConfig | None = None
     train: TrainConfig | None = None
+    salvage: SalvageConfig | None = None

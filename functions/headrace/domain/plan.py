@@ -33,13 +33,14 @@ class FleetPlan(Contract):
 
 
 class VolumePlan(Contract):
-    """One XFS file system on a stripe; `node_index` counts within the fleet that holds the SSDs."""
+    """One XFS file system on a stripe; places of members and mirrors count within the fleet that holds the SSDs."""
 
     volume_id: str
     kind: Literal["dataset", "scratch"]
     shape: Literal["spread", "striped"]
     held_by: Role
     hydrator_node_index: int
+    """Of the node that writes it: among those that hold it for a data set, among compute nodes for scratch."""
     member_node_indexes: tuple[int, ...]
     slices_per_member: int
     mirror_node_indexes: tuple[int, ...] = ()

@@ -14,6 +14,7 @@ from headrace.domain.layout import queues_per_connection
 from headrace.domain.limits import binding_limit
 from headrace.domain.phases import spans
 from headrace.domain.plan import Placement
+from headrace.domain.scratch import least_bytes, lent_bytes
 
 SENSITIVITY = (0.60, 0.80)
 """Other shares of line rate for which a plan says how many storage nodes it would take."""
@@ -135,7 +136,22 @@ def placement(candidate: Candidate) -> Placement:
 
 
 def _scratch_reasons(candidate: Candidate) -> tuple[str, ...]:
-    machine, share = candidate.compute.machine, checkpoint_share(candidate.need, candidate.compute)
-    where = "own SSDs" if machine.ssd_bytes else "root disk, for it has no local SSD"
+    share = checkpoint_share(candidate.need, candidate.compute)
     burst = f"; a checkpoint is {bytes_text(share)} per node" if share else ""
-    return (f"results and checkpoints are written to each compute node's {where}{burst}",)
+    return (f"results and checkpoints are written to {_scratch_place(candidate)}{burst}",)
+
+
+def _scratch_place(candidate: Candidate) -> str:
+    if candidate.compute.machine.ssd_bytes:
+        return "each compute node's own SSDs"
+    if lent := lent_bytes(candidate):
+        return f"{bytes_text(lent)} of a storage node's SSDs, which uploads what is left when a compute node is lost"
+    why = ""
+    if candidate.storage is not None:
+        least = bytes_text(least_bytes(candidate))
+        why = (
+            ", and a mirrored run must not depend on one storage node"
+            if candidate.copies > 1
+            else f", and the data set leaves no {least} for it on a storage node"
+        )
+    return f"each compute node's root disk, for it has no local SSD{why}"

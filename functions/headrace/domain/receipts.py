@@ -10,6 +10,7 @@ from headrace.domain.instants import seconds_between
 from headrace.domain.plan import Plan
 from headrace.domain.receipt import PhaseSpent, Receipt, ReleasedResource
 from headrace.domain.run import NodeRow, RunRow
+from headrace.domain.salvage import salvage_remarks, saved_totals
 
 
 class Ending(NamedTuple):
@@ -32,6 +33,7 @@ def write_receipt(
     paid = bill(_use(node, ending.ended_at) for node in paid_for)
     machines = [_machine(row, node, line) for node, line in zip(paid_for, paid.lines, strict=True)]
     keys = [_key(row, node) for node in nodes]
+    saved_files, saved_bytes = saved_totals(nodes)
     return Receipt(
         run_id=row.run_id,
         job_name=row.job_name,
@@ -46,9 +48,9 @@ def write_receipt(
         estimated_usd_high=plan.chosen.usd_high if plan else None,
         usd=paid.usd,
         results=ending.results,
-        results_files=row.results_files or sum(node.results.get("files", 0) for node in nodes),
-        results_bytes=row.results_bytes or sum(node.results.get("bytes", 0) for node in nodes),
-        remarks=row.remarks,
+        results_files=row.results_files or saved_files,
+        results_bytes=row.results_bytes or saved_bytes,
+        remarks=(*row.remarks, *salvage_remarks(nodes)),
         not_executed=tuple(sorted({action for node in nodes for action in node.not_executed})),
     )
 

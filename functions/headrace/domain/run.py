@@ -17,6 +17,7 @@ PhaseName = Literal[
     "staging",
     "compute",
     "training",
+    "salvaging",
     "collecting",
     "ending",
     "ended",
@@ -52,6 +53,7 @@ class RunRow(Contract):
     """Set before decommission; no launch may follow it."""
     staging_token: str | None = None
     training_token: str | None = None
+    salvage_token: str | None = None
     staging_role: Role = "storage"
     """Whose nodes fill the data set's volumes."""
     fabric: Literal["tcp", "roce"] | None = None
@@ -120,7 +122,7 @@ class NodeRow(Contract):
     job: dict[str, Any] = {}
     """The last Job Progress, Job Done or Job Failed body."""
     activity: str = ""
-    """What the agent said it was doing in its last heartbeat: idle, staging or training."""
+    """What the agent said it was doing in its last heartbeat: idle, staging, training or salvaging."""
     troubles: tuple[str, ...] = ()
     """What it found wrong with the data path at its last heartbeat."""
     failure: str | None = None
@@ -129,6 +131,8 @@ class NodeRow(Contract):
     key_deleted_at: str | None = None
     results: dict[str, int] = {}
     """Files and bytes saved so far."""
+    salvaged: dict[str, Any] = {}
+    """Of a storage node, the Results Salvaged body: what it saved for compute nodes that are gone, and for which."""
     rdma_device: str | None = None
     """By which it can do RoCE in hardware, as it said when it was ready."""
     demands_keys: bool | None = None

@@ -115,6 +115,11 @@ def _hold(dataset: DatasetSummary, copies: int, offer: StorageOffer, nodes: int,
     return copies * _fullest_volume_bytes(dataset, volumes) <= offer.machine.ssd_bytes * nodes // volumes
 
 
+def fullest_node_bytes(dataset: DatasetSummary, copies: int, nodes: int, volumes: int) -> int:
+    """Return what each node must have of so many equal volumes over all nodes, however the files fall."""
+    return -(-copies * _fullest_volume_bytes(dataset, volumes) * volumes // nodes)
+
+
 def _fullest_volume_bytes(dataset: DatasetSummary, volumes: int) -> int:
     return _fullest_bytes(dataset.bytes, dataset.files, dataset.largest_bytes, volumes)
 

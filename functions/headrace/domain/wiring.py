@@ -5,12 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Literal
 
-from headrace.domain.exporting import copies, exports, slices
+from headrace.domain.exporting import copies, exports, kept_ppm, slices
 from headrace.domain.fabric_names import (
     NVME_SERVICE_PORT,
     array_uuid,
     filling_nqn,
     host_nqn,
+    scratch_nqn,
     sealed_nqn,
     slice_uuid,
     stable_uuid,
@@ -45,11 +46,12 @@ def configure_node(
         soft_roce=plan.chosen.fabric == "roce",
         heartbeat_seconds=heartbeat_seconds,
         volumes=tuple(
-            _volume(node, volume)
+            volume_config(node, volume)
             for volume in plan.chosen.volumes
             if _is_made_by(volume, node) or _is_imported_by(volume, node)
         ),
         slices=slices(plan, node) if serves else (),
+        kept_ppm=kept_ppm(plan) if serves else 0,
         exports=exports(plan, node, storage) if serves else (),
         copies=copies(plan, node, storage) if serves else (),
         imports=_imports(plan, node, storage, shared_folders),
@@ -67,10 +69,12 @@ def probed_fabric(plan: Plan, asked: str, storage: Sequence[NodeRow]) -> Literal
 
 
 def _is_made_by(volume: VolumePlan, node: NodeRow) -> bool:
-    return volume.held_by == node.role and volume.hydrator_node_index == node.index
+    is_lent = volume.kind == "scratch" and volume.held_by == "storage"
+    return not is_lent and volume.held_by == node.role and volume.hydrator_node_index == node.index
 
 
-def _volume(node: NodeRow, volume: VolumePlan) -> VolumeConfig:
+def volume_config(node: NodeRow, volume: VolumePlan) -> VolumeConfig:
+    """Return the volume as that machine sees it."""
     return VolumeConfig(
         volume_id=volume.volume_id,
         kind=volume.kind,
@@ -98,7 +102,12 @@ def _imports(
 ) -> tuple[ImportConfig, ...]:
     wanted = [volume for volume in plan.chosen.volumes if _is_imported_by(volume, node)]
     servers = sorted((one for one in storage if one.node_id != node.node_id), key=lambda one: one.index)
-    found = _filled_through(wanted, servers) if node.role == "storage" else _read_from(wanted, servers)
+    lent = [volume for volume in wanted if volume.kind == "scratch"]
+    found = (
+        _filled_through(wanted, servers)
+        if node.role == "storage"
+        else (*_read_from([one for one in wanted if one not in lent], servers), *_borrowed_from(lent, servers))
+    )
     return tuple(
         ImportConfig(
             node_id=server.node_id,
@@ -137,6 +146,16 @@ def _read_from(
             yield server, sealed_nqn(server.run_id, member), tuple(parts[member])
 
 
+def _borrowed_from(
+    lent: Sequence[VolumePlan], servers: Sequence[NodeRow]
+) -> Iterator[tuple[NodeRow, str, tuple[str, ...]]]:
+    """Yield where a compute node reaches its scratch volume."""
+    for volume in lent:
+        for server in servers:
+            if server.index in volume.member_node_indexes:
+                yield server, scratch_nqn(server.run_id, volume.volume_id), (volume.volume_id,)
+
+
 def _parts_on(volume: VolumePlan, index: int) -> Iterator[int]:
     pairs = zip(volume.member_node_indexes, volume.mirror_node_indexes, strict=False)
     yield from (member for member in volume.member_node_indexes if member == index)
@@ -144,9 +163,15 @@ def _parts_on(volume: VolumePlan, index: int) -> Iterator[int]:
 
 
 def _is_imported_by(volume: VolumePlan, node: NodeRow) -> bool:
-    """Compute nodes read every volume of the storage fleet; a hydrator of a striped one reaches its other members."""
+    """Tell whether a node reaches the volume over the fabric.
+
+    Compute nodes read every data set volume of the storage fleet and write their own scratch; a hydrator of a striped
+    volume reaches its other members.
+    """
     if volume.held_by != "storage":
         return False
+    if volume.kind == "scratch":
+        return node.role == "compute" and volume.hydrator_node_index == node.index
     return node.role == "compute" or volume.hydrator_node_index == node.index
 
 

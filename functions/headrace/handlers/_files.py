@@ -7,7 +7,7 @@ from typing import TypeVar
 from headrace.domain.job import JobSpec
 from headrace.domain.model import Contract, Model
 from headrace.domain.plan import Plan
-from headrace.domain.run import RunRow
+from headrace.domain.run import NodeRow, RunRow
 from headrace.ports import Cloud, Objects
 
 C = TypeVar("C", bound=Contract)
@@ -53,6 +53,15 @@ def split_address(address: str) -> tuple[str, str]:
     """Return bucket and key or prefix of `s3://bucket/key`."""
     bucket, _, key = address.removeprefix("s3://").partition("/")
     return bucket, key
+
+
+def results_place(job: JobSpec, node: NodeRow, places: int) -> tuple[str, str]:
+    """Return bucket and prefix of one compute node's results.
+
+    Of several, each saves below `node-<rank>/`, since two of them may write the same path.
+    """
+    bucket, prefix = split_address(results_address(job, node.run_id))
+    return bucket, prefix + (f"node-{node.index}/" if places > 1 else "")
 
 
 def results_address(job: JobSpec, run_id: str) -> str:

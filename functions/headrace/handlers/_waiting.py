@@ -11,7 +11,16 @@ from collections.abc import Iterator, Sequence
 from datetime import timedelta
 
 from headrace.domain.instants import from_text, to_text
-from headrace.domain.lifecycle import FINISHING, TELEMETRY, Activity, Outcome, lost_nodes, outcome, standing
+from headrace.domain.lifecycle import (
+    FINISHING,
+    TELEMETRY,
+    Activity,
+    Outcome,
+    lost_nodes,
+    outcome,
+    salvage_outcome,
+    standing,
+)
 from headrace.domain.mirroring import can_do_without
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._files import read_plan
@@ -45,6 +54,8 @@ def _waiting(run: RunRow) -> Iterator[tuple[Activity, str]]:
         yield "staging", run.staging_token
     if phase == "training" and run.training_token:
         yield "training", run.training_token
+    if phase == "salvaging" and run.salvage_token:
+        yield "salvaging", run.salvage_token
 
 
 def _must_look(cloud: Cloud, run: RunRow, activity: Activity, node_id: str, detail_type: str) -> bool:
@@ -81,9 +92,11 @@ def _answer(cloud: Cloud, run: RunRow, activity: Activity, token: str) -> None:
 
 
 def _outcome(cloud: Cloud, run: RunRow, nodes: Sequence[NodeRow], activity: Activity) -> Outcome:
+    window = cloud.settings.heartbeat_timeout_seconds
+    if activity == "salvaging":
+        return salvage_outcome(standing(nodes, "storage"), run.phases[-1].at, cloud.clock.now(), window)
     workers = standing(nodes, run.staging_role if activity == "staging" else "compute")
     supporters: tuple[NodeRow, ...] = standing(nodes, "storage") if activity == "training" else ()
-    window = cloud.settings.heartbeat_timeout_seconds
     lost = lost_nodes(supporters, cloud.clock.now(), window)
     if lost and can_do_without(read_plan(cloud, run).chosen.volumes, {one.index for one in lost}):
         supporters = tuple(one for one in supporters if one not in lost)

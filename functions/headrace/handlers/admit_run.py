@@ -90,4 +90,5 @@ def _limits(cloud: Cloud, job: JobSpec) -> dict[str, int]:
         "heartbeat_timeout_seconds": heartbeat,
         "staging_seconds": heartbeat + 1 + int((hours + OVERHEAD_HOURS) * 3600),
         "training_seconds": heartbeat + 1 + int(hours * 3600),
+        "salvage_seconds": heartbeat + 1 + job.results_grace_minutes * 60,
     }

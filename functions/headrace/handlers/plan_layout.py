@@ -14,6 +14,7 @@ from headrace.domain.planning import plan_under
 from headrace.domain.policy import Policy
 from headrace.domain.preflight import refusal, vcpus_needed
 from headrace.domain.run import RunRow
+from headrace.domain.salvage import lent_volumes
 from headrace.domain.schedule import Schedule, schedule
 from headrace.handlers._entry import entry
 from headrace.handlers._files import objects_at, read_job, read_model, results_address, write_model
@@ -28,7 +29,7 @@ TIMES = ("launch_at", "compute_at")
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Write the plan beside the run; return the kind of storage, and from when on its machines are launched.
+    """Write the plan beside the run; return the kind of storage, whether it lends room, and when to launch.
 
     Raises InfeasibleJob with the nearest thing that would work, DestinationDenied when the results bucket refuses,
     QuotaExceeded when the account allows too few machines, BadSettings when the team's own files are not valid.
@@ -47,7 +48,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     write_model(cloud, row, "plan.json", _with_reason(chosen, scheduled))
     _require_possible(cloud, row, chosen)
     times = _wait(cloud, row, job, scheduled) if scheduled else dict.fromkeys(TIMES, row.started_at)
-    return {"storage": chosen.chosen.storage, **times}
+    return {"storage": chosen.chosen.storage, "lends": bool(lent_volumes(chosen)), **times}
 
 
 handler = entry(step)

@@ -38,6 +38,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
         "ended_at": receipt.ended_at,
         "staging_token": None,
         "training_token": None,
+        "salvage_token": None,
     }
     if not change_run(cloud, run_id, end, {"ended_at": None}) and read_run(cloud, run_id).report_key != key:
         return _reported(cloud, run_id)

@@ -13,7 +13,7 @@ from headrace.domain.plan import Plan
 from headrace.domain.run import NodeRow, RunRow
 from headrace.handlers._configs import read_fleets, send_document, write_configs
 from headrace.handlers._entry import entry
-from headrace.handlers._files import read_job, read_model, read_plan, results_address, split_address
+from headrace.handlers._files import read_job, read_model, read_plan, results_place
 from headrace.handlers._marks import begin_marks
 from headrace.handlers._rows import change_run, enter_phase, read_standing_run
 from headrace.handlers.stage_dataset import index_name
@@ -23,10 +23,7 @@ LOG_BYTES_MAX = 16 * 1024**2
 
 
 def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
-    """Keep the task's token on the run's row and start the command; the agents' events complete the token.
-
-    Several nodes save below `node-<rank>/` each, since two of them may write the same path.
-    """
+    """Keep the task's token on the run's row and start the command; the agents' events complete the token."""
     run_id = request["run_id"]
     change_run(cloud, run_id, {"training_token": request["token"]})
     read_standing_run(cloud, run_id)
@@ -36,7 +33,7 @@ def step(request: dict[str, Any], cloud: Cloud) -> dict[str, Any]:
     index = _shared_index(cloud, row, plan, fleets.nodes)
 
     def complete(node: NodeRow, config: NodeConfig) -> NodeConfig:
-        train = _train(cloud, row, plan, job, node, nodes, index or (index_name(node),))
+        train = _train(cloud, plan, job, node, nodes, index or (index_name(node),))
         return config.model_copy(update={"train": train, "buckets": job.accesses})
 
     write_configs(cloud, row, plan, fleets, nodes, complete)
@@ -59,7 +56,6 @@ def _shared_index(cloud: Cloud, row: RunRow, plan: Plan, nodes: Sequence[NodeRow
 
 def _train(
     cloud: Cloud,
-    row: RunRow,
     plan: Plan,
     job: JobSpec,
     node: NodeRow,
@@ -67,7 +63,7 @@ def _train(
     index_parts: tuple[str, ...],
 ) -> TrainConfig:
     fleet = plan.fleet("compute")
-    bucket, prefix = split_address(results_address(job, row.run_id))
+    bucket, prefix = results_place(job, node, len(nodes))
     return TrainConfig(
         command=job.command,
         variables=job.environment.variables,
@@ -81,7 +77,7 @@ def _train(
         direct_sources=tuple(one.source for one in job.data) if plan.chosen.storage == "direct" else (),
         index_parts=index_parts,
         results_bucket=bucket,
-        results_prefix=prefix + (f"node-{node.index}/" if len(nodes) > 1 else ""),
+        results_prefix=prefix,
         stop_grace_seconds=cloud.settings.stop_grace_seconds,
         results_grace_seconds=job.results_grace_minutes * 60,
         log_bytes_max=LOG_BYTES_MAX,

@@ -20,6 +20,7 @@ PHASE_WORDS = {
     "staging": "copying the data set onto them",
     "compute": "starting the machines that train",
     "training": "the command runs",
+    "salvaging": "storage nodes save what lost machines left on them",
     "collecting": "checking that the results arrived",
     "ending": "releasing every machine",
 }

@@ -9,7 +9,7 @@ from headrace.report.progress import usd_so_far
 from headrace.report.runs_page import phase_of
 from headrace.report.view import Snapshot
 
-SECRET_FIELDS = {"staging_token", "training_token"}
+SECRET_FIELDS = {"staging_token", "training_token", "salvage_token"}
 
 
 def run_document(run: Snapshot) -> dict[str, Any]:

@@ -9,6 +9,7 @@ from datetime import datetime
 from headrace.domain.instants import seconds_between, to_text
 from headrace.domain.plan import Role
 from headrace.domain.run import NodeRow, RunRow
+from headrace.domain.salvage import saved_totals
 
 
 @dataclass(frozen=True)
@@ -83,10 +84,9 @@ def training_of(nodes: Iterable[NodeRow]) -> Training | None:
 
 def saved_of(nodes: Iterable[NodeRow]) -> Saved | None:
     """Return how much of the results is saved, or None when nothing is."""
-    results = [node.job if "manifest" in node.job else node.results for node in current_nodes(nodes, "compute")]
-    if not any(results):
-        return None
-    return Saved(sum(one.get("files") or 0 for one in results), sum(one.get("bytes") or 0 for one in results))
+    current = current_nodes(nodes)
+    is_any = any(node.results or node.salvaged or "manifest" in node.job for node in current)
+    return Saved(*saved_totals(current)) if is_any else None
 
 
 def usd_so_far(nodes: Iterable[NodeRow], now: datetime) -> float:

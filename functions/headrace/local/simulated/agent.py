@@ -10,12 +10,13 @@ from typing import Any
 from headrace.domain.errors import ObjectMissing
 from headrace.domain.events import SOURCE, event_id, signature
 from headrace.domain.instants import to_text
-from headrace.domain.nodeconfig import Identity, NodeConfig, Notice, StageConfig, TrainConfig
+from headrace.domain.nodeconfig import Identity, NodeConfig, Notice, SalvageConfig, StageConfig, TrainConfig
 from headrace.local.loop import LoopClock
 from headrace.local.simulated.lease import SimulatedLease
 from headrace.local.simulated.machines import Machine
 from headrace.local.simulated.memory import MemoryObjects
-from headrace.local.simulated.work import Pace, Place, SimulatedWork, Troubles
+from headrace.local.simulated.saving import Place
+from headrace.local.simulated.work import Pace, SimulatedWork, Troubles
 from headrace.local.simulated.worlds import machine_world
 
 Send = Callable[[str, str, dict[str, Any]], None]
@@ -82,7 +83,7 @@ class SimulatedAgent:
 
     def run_document(self, document: str) -> asyncio.Task[None]:
         """Do what the document does; staging and training go on after it has ended, as on a real machine."""
-        if document in ("stage-dataset", "train-job"):
+        if document in ("stage-dataset", "train-job", "salvage-results"):
             return self._start(self._hand_over(document))
         if document == "checkpoint-job":
             return self._start(self._take_notice())
@@ -111,13 +112,15 @@ class SimulatedAgent:
         self._loop.call_later(RESTART_SECONDS, self.restart, context=machine_world())
 
     def restart(self) -> None:
-        """Begin again after a crash: staging goes on, a job that ran is lost (headrace_agent.train)."""
+        """Begin again after a crash: staging and salvaging go on, a job that ran is lost (headrace_agent.train)."""
         if self._machine.node.life != "running":
             return
         self.boot()
         work = self.work.current
         if isinstance(work, StageConfig):
             self._start(self.work.stage(work))
+        elif isinstance(work, SalvageConfig):
+            self._start(self.work.salvage(work))
         elif isinstance(work, TrainConfig):
             self.work.current, self.work.activity = None, "idle"
             self._emit("Job Failed", {"reason": "the agent died while the job ran, so the job was ended"})
@@ -201,11 +204,14 @@ class SimulatedAgent:
 
     async def _hand_over(self, document: str) -> None:
         config = NodeConfig.model_validate_json(self._objects.get(self._bucket, self._own("config.json")))
-        self.heartbeat_seconds, self.work.buckets = config.heartbeat_seconds, config.buckets
+        self.heartbeat_seconds, self.work.saving.buckets = config.heartbeat_seconds, config.buckets
         if document == "stage-dataset" and config.stage:
             self._start(self.work.stage(config.stage))
         if document == "train-job" and config.train:
-            self._start(self.work.train(config.train))
+            borrows = any(one.kind == "scratch" and one.slices for one in config.volumes)
+            self._start(self.work.train(config.train, borrows=borrows))
+        if document == "salvage-results" and config.salvage:
+            self._start(self.work.salvage(config.salvage))
 
     async def _configure(self) -> None:
         await self.work.configure()

@@ -126,7 +126,23 @@ OF_MACHINE_EVENTS: Sequence[Row] = (
     Row("dies", _MACHINE_EVENTS, 4, tuple(range(1, 7)), weight=2),
 )
 """What befalls the cloud's own events, drawn apart from the others so that older seeds keep what they stand for."""
-TABLE: Sequence[Row] = (*DRAWN, *OF_MACHINE_EVENTS)
+_SALVAGE = ("invoke.FenceCompute", "invoke.SaveLeftResults")
+OF_SALVAGE: Sequence[Row] = (
+    *(Row(kind, _SALVAGE, 2, weight=2) for kind in ("not_run", "throttled", "unreachable", "timed_out", "twice")),
+    Row("late", _SALVAGE, 1, seconds=(10.0, 200.0)),
+    Row("paused", _SALVAGE, 1, tuple(range(1, 13)), seconds=(20.0, 50.0), weight=3),
+    Row("dies", _SALVAGE, 1, tuple(range(1, 13)), weight=3),
+    Row("overlapped", _SALVAGE, 1, tuple(range(1, 13)), weight=3),
+    Row("stop", _SALVAGE, 1, weight=3),
+    Row("lost", ("event.Results Salvaged",), 2, weight=3),
+    Row("doubled", ("event.Results Salvaged",), 2, (2, 5), seconds=(0.0, 200.0), weight=2),
+    Row("late", ("event.Results Salvaged",), 2, seconds=(3.0, 600.0), weight=2),
+    Row("paused", ("event.Results Salvaged",), 2, tuple(range(1, 10)), seconds=(20.0, 50.0), weight=2),
+    Row("dies", ("event.Results Salvaged",), 2, (1, 3, 4, 5, 5, 5, 6, 7, 9), weight=2),
+    Row("forged", ("event.Results Salvaged",), 2, seconds=(0.0, 20.0)),
+)
+"""What befalls the saving of what lost machines left, drawn apart for the same reason."""
+TABLE: Sequence[Row] = (*DRAWN, *OF_MACHINE_EVENTS, *OF_SALVAGE)
 
 
 def draw_faults(source: Random, mean: float, rows: Sequence[Row] = DRAWN) -> tuple[Fault, ...]:

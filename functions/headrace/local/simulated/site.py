@@ -41,6 +41,7 @@ from headrace.local.simulated.machines import Machine, SimulatedFleets
 from headrace.local.simulated.memory import MemoryObjects, MemoryRuns
 from headrace.local.simulated.port_faults import generic_effects
 from headrace.local.simulated.prices import SimulatedPrices
+from headrace.local.simulated.saving import LentScratch
 from headrace.local.simulated.watcher import Watcher
 from headrace.local.simulated.work import USUAL_PACE, Pace
 from headrace.local.simulated.worlds import machine_world, plane_world
@@ -107,6 +108,7 @@ class SimulatedSite:
         self.events: list[tuple[str, str]] = []
         """Node id and detail-type of every event that agents sent, in order."""
         self.exit_code = 0
+        self.scratch = LentScratch()
         self.plan, self.watcher = plan or FaultPlan(), watcher or Watcher()
         self._settings, self._pace = settings, pace
         self._runs = runs or MemoryRuns()
@@ -218,6 +220,7 @@ class SimulatedSite:
         agent = SimulatedAgent(machine, self.objects, bucket, self.loop, self._send, self._pace)
         agent.troubles.exit_code, agent.heartbeat_seconds = self.exit_code, self._settings.heartbeat_seconds
         agent.folder_prefix = self._settings.node_folder_prefix
+        agent.work.scratch = self.scratch
         agent.work.is_data_there = partial(self._is_data_there, machine.node.run_id)
         machine.say_goodbye = agent.say_goodbye
         self.agents[machine.node.node_id] = agent

@@ -1,4 +1,4 @@
-"""A model of what an agent works at: it stages its share of the data set, trains, and saves results."""
+"""A model of what an agent works at: it stages its share of the data set, trains, and saves results, also others'."""
 
 from __future__ import annotations
 
@@ -9,19 +9,14 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, NamedTuple
 
-from headrace.domain.access import BucketAccess
 from headrace.domain.dataset import DatasetFile, DatasetPart
 from headrace.domain.errors import ObjectMissing
-from headrace.domain.instants import to_text
-from headrace.domain.nodeconfig import StageConfig, TrainConfig
-from headrace.domain.results import ResultFile, ResultsManifest, ResultsPart
+from headrace.domain.nodeconfig import SalvageConfig, StageConfig, TrainConfig
 from headrace.local.simulated.memory import ARCHIVED, MemoryObjects
+from headrace.local.simulated.saving import RESULT, LentScratch, Place, Saved, SimulatedSaving
 
 STAGE_BYTES_PER_S = 500_000_000
 FOR_EVER_SECONDS = 10.0**8
-RESULT = b"a trained model"
-DAMAGES = (b"", RESULT[:-1], RESULT[::-1])
-"""What is found in the place of a result that was lost, cut or changed."""
 Emit = Callable[[str, dict[str, Any]], None]
 
 
@@ -62,19 +57,6 @@ class Troubles:
     damage: int | None = None
 
 
-class Place(NamedTuple):
-    """Where the agent works: its machine, its run, and the bucket of the run."""
-
-    node_id: str
-    run_id: str
-    bucket: str
-
-    @property
-    def prefix(self) -> str:
-        """Of the run's keys."""
-        return f"runs/{self.run_id}/"
-
-
 class SimulatedWork:
     """What one agent does; `emit` sends its events, `attempt` and `now` are for manifests.
 
@@ -86,19 +68,19 @@ class SimulatedWork:
         self, place: Place, objects: MemoryObjects, pace: Pace, emit: Emit, now: Callable[[], datetime]
     ) -> None:
         self.activity = "idle"
-        self.current: StageConfig | TrainConfig | None = None
+        self.current: StageConfig | TrainConfig | SalvageConfig | None = None
         self.troubles = Troubles()
         self.has_staged = False
         self.is_data_there: Callable[[], bool] = lambda: True
         self.die: Callable[[], None] = lambda: None
         self.attempt = 1
-        self.buckets: tuple[BucketAccess, ...] = ()
-        """How those are reached that are not ours, as the configuration says."""
+        self.scratch = LentScratch()
+        """Of all machines."""
+        self.saving = SimulatedSaving(place, objects, now)
         self._place = place
         self._objects = objects
         self._pace = pace
         self._emit = emit
-        self._now = now
 
     async def configure(self) -> None:
         """Take as long as the document does."""
@@ -139,24 +121,27 @@ class SimulatedWork:
     def _fault(self, file: DatasetFile) -> str | None:
         bucket, _, key = file.source.removeprefix("s3://").partition("/")
         try:
-            found = self._at(bucket).head(bucket, key)
+            found = self.saving.at(bucket).head(bucket, key)
         except ObjectMissing:
             return f"{file.source}: it is no longer there"
         if found.storage_class == ARCHIVED:
             return f"{file.source}: it is archived"
         return None if found.etag == file.etag else f"{file.source}: it changed since it was listed"
 
-    async def train(self, train: TrainConfig) -> None:
-        """Run the command and save its result."""
+    async def train(self, train: TrainConfig, *, borrows: bool = False) -> None:
+        """Run the command and save its result, which it `borrows` room for on a storage node."""
         self.current, self.activity = train, "training"
         half_seconds = self._takes(self._pace.train_seconds) / 2
         self._emit("Job Started", {"pid": 1})
         await asyncio.sleep(half_seconds)
         self._emit("Job Progress", {"step": 1, "total_steps": 2, "metrics": {"loss": "0.5"}, "message": None})
+        if borrows:
+            self.scratch.write(self._place.run_id, self._place.node_id)
         await asyncio.sleep(half_seconds)
         await self._hang_if(self.troubles.hangs or not self.is_data_there())
         if self.troubles.dies_uploading:
-            self._at(train.results_bucket).upload_half(train.results_bucket, self._key(train), RESULT)
+            saved = self._saved(train)
+            self.saving.at(saved.bucket).upload_half(saved.bucket, saved.key, RESULT)
             self.die()
             return
         self._finish(train)
@@ -166,9 +151,9 @@ class SimulatedWork:
         if trouble := self._saving_trouble():
             self._emit("Job Failed", {"reason": f"1 of 1 results could not be saved: {trouble}"})
             return
-        manifest = self._save(train)
+        manifest = self.saving.save(self._saved(train))
         if self.troubles.damage is not None:
-            self._damage(train, self.troubles.damage)
+            self.saving.damage(self._saved(train), self.troubles.damage)
         self._emit("Results Progress", {"files": 1, "bytes": len(RESULT)})
         if self.troubles.exit_code == 0:
             self._emit("Job Done", {"manifest": manifest, "files": 1, "bytes": len(RESULT)})
@@ -176,57 +161,31 @@ class SimulatedWork:
             reason = f"the command ended with exit code {self.troubles.exit_code}"
             self._emit("Job Failed", {"reason": reason, "exit_code": self.troubles.exit_code, "manifest": manifest})
 
+    async def salvage(self, salvage: SalvageConfig) -> None:
+        """Save what compute nodes that are gone left on scratch volumes of this machine."""
+        self.current, self.activity = salvage, "salvaging"
+        await asyncio.sleep(self._takes(self._pace.stage_seconds))
+        await self._hang_if(self.troubles.hangs)
+        self.current, self.activity = None, "idle"
+        found = [one for one in salvage.left if self.scratch.holds(self._place.run_id, one.node_id)]
+        trouble = self._saving_trouble() if found else ""
+        for one in found if not trouble else ():
+            self.saving.save(Saved(one.node_id, one.attempt, one.results_bucket, one.results_prefix))
+        saved = 0 if trouble else len(found)
+        ranks = [one.node_rank for one in salvage.left if not (trouble and one in found)]
+        body = {"ranks": ranks, "files": saved, "bytes": saved * len(RESULT)}
+        self._emit("Results Salvaged", body | ({"trouble": trouble} if trouble else {}))
+
+    def _saved(self, train: TrainConfig) -> Saved:
+        return Saved(self._place.node_id, self.attempt, train.results_bucket, train.results_prefix)
+
     def _saving_trouble(self) -> str:
         if self.troubles.is_disk_full:
             return "No space left on device"
         return "503 SlowDown" if self.troubles.cannot_save else ""
 
-    def _key(self, train: TrainConfig) -> str:
-        return f"{train.results_prefix}model-{self._place.node_id}.bin"
-
-    def _damage(self, train: TrainConfig, damage: int) -> None:
-        if DAMAGES[damage]:
-            self._at(train.results_bucket).put(train.results_bucket, self._key(train), DAMAGES[damage])
-        else:
-            self._at(train.results_bucket).delete(train.results_bucket, self._key(train))
-
-    def _save(self, train: TrainConfig) -> str:
-        node_id, key = self._place.node_id, self._key(train)
-        objects = self._at(train.results_bucket)
-        objects.put(train.results_bucket, key, RESULT)
-        saved = ResultFile(
-            path=f"model-{node_id}.bin",
-            key=key,
-            bytes=len(RESULT),
-            sha256=hashlib.sha256(RESULT).hexdigest(),
-            etag=objects.head(train.results_bucket, key).etag,
-        )
-        folder = f"results/{node_id}/"
-        self._write(folder + "part-00000.json", ResultsPart(files=(saved,)))
-        manifest = ResultsManifest(
-            run_id=self._place.run_id,
-            attempt=self.attempt,
-            node_id=node_id,
-            bucket=train.results_bucket,
-            prefix=train.results_prefix,
-            files=1,
-            bytes=len(RESULT),
-            parts=(folder + "part-00000.json",),
-            written_at=to_text(self._now()),
-        )
-        self._write(folder + "manifest.json", manifest)
-        return folder + "manifest.json"
-
-    def _at(self, bucket: str) -> MemoryObjects:
-        """Return the storage as this bucket is reached."""
-        access = next((one for one in self.buckets if one.bucket == bucket), None)
-        return self._objects.objects(access, self._place.run_id) if access else self._objects
-
     def _read(self, key: str) -> bytes:
         return self._objects.get(self._place.bucket, key)
-
-    def _write(self, name: str, model: ResultsPart | ResultsManifest) -> None:
-        self._objects.put(self._place.bucket, self._place.prefix + name, model.model_dump_json().encode())
 
     def _takes(self, seconds: float) -> float:
         return self._pace.of(seconds, self._place.node_id)
