@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import os
 import shutil
+import signal
 import subprocess
 import sys
 import tempfile
@@ -141,6 +142,8 @@ def main() -> None:
     parser.add_argument("--keep", type=Path, help="folder of the server, kept for the next run")
     parser.add_argument("--into", type=Path, default=Path("/dev/shm"), help="where copies go; memory by default")  # noqa: S108
     given = parser.parse_args()
+    # Gigabytes of memory would stay behind.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     small = DataSet("small", given.small, 100 * 1024, in_parts=False)
     middle = DataSet("middle", given.middle, 8 * MIB, in_parts=True)
     large = DataSet("large", 1, given.large_mib * MIB, in_parts=True)

@@ -78,6 +78,8 @@ def _nothing_more(left: LeftResults, reason: str) -> str:
 
 def _saved(work: Work, left: LeftResults, folder: Path, grace_seconds: float) -> Salvaged:
     place = _place(left, folder)
+    if links := [one.name for one in (place.root, place.journal) if one.is_symlink()]:
+        raise ConfigError(f"{' and '.join(links)} on it is a link, and what another machine wrote is never followed")
     if not place.root.is_dir() and not journal_path(place).exists():
         return Salvaged(left.node_rank, is_complete=True)
     results = JobResults(work, place)

@@ -142,6 +142,21 @@ def test_nothing_is_left_where_the_volume_was_never_made_or_no_job_began(storage
     assert list((storage.node.volumes / "v6").iterdir()) == []
 
 
+@pytest.mark.parametrize("name", ["results", "state"])
+def test_a_link_in_place_of_a_folder_never_leads_off_the_volume(storage: Storage, s3: S3, name: str) -> None:
+    secret = storage.node.folder / "secrets"
+    secret.mkdir()
+    (secret / "identity.json").write_text("key")
+    storage.write("v5/results/a", b"one")
+    shutil.rmtree(storage.node.volumes / "v5" / name, ignore_errors=True)
+    (storage.node.volumes / "v5" / name).symlink_to(secret)
+    said = storage.salvage(left_on("v5"))
+    assert said["ranks"] == []
+    assert f"{name} on it is a link" in said["trouble"]
+    assert s3.keys(RESULTS_BUCKET) == []
+    assert [one.name for one in secret.iterdir()] == ["identity.json"]
+
+
 def test_a_job_that_ended_whole_keeps_its_manifest_when_only_its_journal_is_left(storage: Storage, s3: S3) -> None:
     storage.write("v5/results/a", b"one")
     storage.salvage(left_on("v5"))
