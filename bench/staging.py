@@ -31,6 +31,8 @@ BOTO3_OBJECTS_MAX = 2_000
 """boto3 needs minutes for 20,000 small objects; it copies its own, fewer ones, and is compared per object."""
 
 ROUND_TRIP_MS = 60
+LINE_MB_PER_S = 400
+"""Of a line that leaves this machine's processors idle, so that only its delay counts."""
 ENDPOINT = "AWS_ENDPOINT_URL_S3"
 
 
@@ -62,9 +64,10 @@ def measure(tool: str, endpoint: str, data_set: DataSet, scratch: Path) -> Copy:
 
 
 @contextmanager
-def delayed(port: int, round_trip_ms: float) -> Iterator[str]:
+def delayed(port: int, round_trip_ms: float, mb_per_s: float | None) -> Iterator[str]:
     """Run the delay proxy before the server; yield its address."""
     argv = [sys.executable, "-m", "bench.delay_proxy", str(port), "--round-trip-ms", str(round_trip_ms)]
+    argv += ["--mb-per-s", str(mb_per_s)] if mb_per_s else []
     with subprocess.Popen(argv, cwd=CHECKOUT, stdout=subprocess.PIPE, text=True) as proxy:
         assert proxy.stdout  # noqa: S101 - it was asked for
         try:
@@ -118,10 +121,16 @@ def table(data_set: DataSet, found: Mapping[str, Sequence[Copy]]) -> Iterator[st
     yield f"against the best: rate {rates['ours'] / best_rate:.2f}, CPU {cpu['ours'] / least_cpu:.2f}"
 
 
-def far_away(port: int, data_sets: Sequence[DataSet], rounds: int, scratch: Path) -> None:
-    """Copy through the proxy without and with delay, in turn, and print the relation of the rates."""
-    say(f"\nours through one proxy, {ROUND_TRIP_MS} ms round trip against none, median of {rounds}")
-    with delayed(port, 0) as near, delayed(port, ROUND_TRIP_MS) as far:
+def far_away(
+    port: int, data_sets: Sequence[DataSet], rounds: int, scratch: Path, mb_per_s: float | None = None
+) -> None:
+    """Copy through the proxy without and with delay, in turn, and print the relation of the rates.
+
+    Without a rate of the line, the processors of this machine are the limit, which proxy and server share with ours.
+    """
+    line = f"a line of {mb_per_s:.0f} MB/s" if mb_per_s else "no limit but this machine"
+    say(f"\nours through one proxy and {line}, {ROUND_TRIP_MS} ms round trip against none, median of {rounds}")
+    with delayed(port, 0, mb_per_s) as near, delayed(port, ROUND_TRIP_MS, mb_per_s) as far:
         for data_set in data_sets:
             pairs = [
                 (measure("ours", near, data_set, scratch).seconds, measure("ours", far, data_set, scratch).seconds)
@@ -164,6 +173,7 @@ def main() -> None:
             compare(served.secure_endpoint, (large, middle, small), given.rounds, copies)
         if given.only in ("delay", None):
             far_away(served.port, (middle, small), given.rounds, copies)
+            far_away(served.port, (middle,), given.rounds, copies, LINE_MB_PER_S)
 
 
 if __name__ == "__main__":
