@@ -120,19 +120,29 @@ class Connection:
 
     def _connect(self, address: SplitResult) -> None:
         self.close()
-        if self._is_aborted:
-            raise ConnectionAbortedError("told to stop")
         host = address.hostname or ""
+        self._check_aborted()
         opened = socket.create_connection((host, address.port or PORTS[address.scheme]), CONNECT_SECONDS)
+        self._socket = opened
+        self._check_aborted()
         opened.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         if address.scheme == "https":
             opened.settimeout(SILENCE_SECONDS)
-            self._socket, self._whole = tls().wrap_socket(opened, server_hostname=host), 0
+            wrapped = tls().wrap_socket(opened, server_hostname=host, do_handshake_on_connect=False)
+            self._socket, self._whole = wrapped, 0
+            self._check_aborted()
+            wrapped.do_handshake()
         else:
             _bound_silence(opened)
-            self._socket, self._whole = opened, socket.MSG_WAITALL
+            self._whole = socket.MSG_WAITALL
         self._place = (address.scheme, address.netloc)
         self.is_guarded = address.scheme == "https" or _peer_of(opened).startswith(LOOPBACK)
+
+    def _check_aborted(self) -> None:
+        """Raise ConnectionAbortedError when told to stop, ahead of a wait on a socket that `abort` may have missed."""
+        if self._is_aborted:
+            self.close()
+            raise ConnectionAbortedError("told to stop")
 
     def _exchange(self, request: bytes) -> Answer:
         if self._socket is None:

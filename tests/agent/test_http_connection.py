@@ -8,6 +8,7 @@ import threading
 from collections.abc import Callable, Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 from urllib.parse import SplitResult, urlsplit
 
 import pytest
@@ -132,6 +133,35 @@ def test_an_aborted_connection_opens_no_other(serve: Serve, connection: Connecti
     connection.abort()
     with pytest.raises(ConnectionAbortedError):
         connection.get(serve([answer(b"1")]), {})
+
+
+@pytest.mark.parametrize("scheme", ["http", "https"])
+def test_one_that_is_aborted_while_it_connects_waits_for_nothing(
+    connection: Connection, monkeypatch: pytest.MonkeyPatch, scheme: str
+) -> None:
+    connect = socket.create_connection
+
+    def aborted_meanwhile(*given: Any) -> socket.socket:
+        opened = connect(*given)
+        connection.abort()
+        return opened
+
+    monkeypatch.setattr(socket, "create_connection", aborted_meanwhile)
+    with socket.create_server(("127.0.0.1", 0)) as silent, pytest.raises(ConnectionAbortedError):
+        connection.get(urlsplit(f"{scheme}://127.0.0.1:{silent.getsockname()[1]}/b/k?signed=1"), {})
+
+
+def test_one_that_is_aborted_while_tls_is_agreed_on_waits_for_nothing(connection: Connection) -> None:
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+
+        def abort_at_the_first_byte() -> None:
+            with silent.accept()[0] as there:
+                there.recv(1)
+                connection.abort()
+
+        threading.Thread(target=abort_at_the_first_byte).start()
+        with pytest.raises(OSError, match=r"."):
+            connection.get(urlsplit(f"https://127.0.0.1:{silent.getsockname()[1]}/b/k?signed=1"), {})
 
 
 def test_what_an_error_says_is_read_with_it(serve: Serve, connection: Connection) -> None:

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from pathlib import Path
+from urllib.parse import urlsplit
 
 import pytest
 from botocore.exceptions import ClientError
@@ -174,6 +176,13 @@ def test_its_end_leaves_no_process_and_keeps_the_log(tmp_path: Path) -> None:
     assert [path.name for path in (tmp_path / "s3").iterdir()] == ["s3.log"]
 
 
+def answers(url: str) -> bool:
+    """Tell whether somebody listens there."""
+    parts = urlsplit(url)
+    with socket.socket() as caller:
+        return caller.connect_ex((parts.hostname, parts.port)) == 0
+
+
 def test_a_server_that_was_killed_is_started_again_with_the_same_keys(tmp_path: Path) -> None:
     with running_s3(tmp_path) as s3:
         s3.objects.put("results", "before", b"1")
@@ -181,6 +190,7 @@ def test_a_server_that_was_killed_is_started_again_with_the_same_keys(tmp_path: 
         (first,) = marked_processes(marks)
         os.kill(first, signal.SIGKILL)
         wait_until(lambda: marked_processes(marks).keys() - {first} != set())
+        wait_until(lambda: answers(s3.endpoint.url))
         s3.objects.put("results", "after", b"2")
         assert s3.objects.get("results", "before") == b"1"
 
