@@ -51,7 +51,7 @@ def kill_at(moment: Moment, folder: Path, seed: int, *, is_delayed: bool = False
     process = run.start()
     try:
         was_hit = _strike(moment, run, process, delay_seconds, chance)
-        saved = run.journaled()
+        saved, left = run.journaled(), run.written() if moment.lends else set()
         is_over = _has_ended(process, RUN_SECONDS)
     finally:
         process.kill()
@@ -64,6 +64,7 @@ def kill_at(moment: Moment, folder: Path, seed: int, *, is_delayed: bool = False
         *_left(run),
         *_wrong_in_table(run, moment, was_hit=was_hit),
         *_wrong_in_results(run, saved),
+        *(f"left on a storage node and not saved: {name}" for name in sorted(left - run.intact())),
     ]
     row = next(iter(run.rows()), None)
     status, reason = (row.status, str(row.failure or "")) if row else ("no run", "")

@@ -24,6 +24,11 @@ class Moment:
     delay_seconds_max: float = 0.3
     """How much later a soak may kill; a moment that passes at once allows little."""
 
+    @property
+    def lends(self) -> bool:
+        """Whether results are on a storage node, which saves what is left of them."""
+        return self.job is LENT
+
 
 def _in_phase(phase: str) -> Callable[[WatchedRun], bool]:
     return lambda run: run.phase() == phase
@@ -43,6 +48,10 @@ def _trains(run: WatchedRun) -> bool:
 
 def _saves(run: WatchedRun) -> bool:
     return len(run.arrived()) > 2 and not run.listed_in_manifests()
+
+
+def _has_written(run: WatchedRun) -> bool:
+    return bool(run.written())
 
 
 def _is_uploading(run: WatchedRun) -> bool:
@@ -74,6 +83,13 @@ def _command(word: str) -> Callable[[WatchedRun, int], list[int]]:
 
 
 FLEET: dict[str, Any] = {"storage": "fleet", "compute": {"instance_type": "c7i.large"}}
+LENT: dict[str, Any] = {
+    "storage": "fleet",
+    "storage_nodes": 2,
+    "compute": {"instance_type": "c7i.4xlarge"},
+    "demand": {"read_bytes_per_s": 500_000_000},
+    "files": 12,
+}
 MUCH_DATA = {"data_files": 600}
 AT_ONCE = 0.02
 BIG_RESULTS = {"files": 2, "file_bytes": 60_000_000}
@@ -86,6 +102,7 @@ MOMENTS = (
     Moment("an agent while it stages", _stages, _agent("compute"), FAILED, MUCH_DATA),
     Moment("an agent while it trains", _trains, _agent("compute"), FAILED),
     Moment("an agent between its first saved result and its manifest", _saves, _agent("compute"), FAILED, MANY_RESULTS),
+    Moment("an agent whose results are on a storage node", _has_written, _agent("compute"), FAILED, LENT),
     Moment("an agent between its manifest and Job Done", _is_saved, _agent("compute"), ANY, {}, AT_ONCE),
     Moment("a storage agent while others train", _trains, _agent("storage"), ANY, FLEET),
     Moment("the trainer as it starts", lambda run: bool(run.trainers()), _trainer, FAILED),

@@ -24,6 +24,7 @@ CHOSEN = (
     "an agent while it stages",
     "an agent while it trains",
     "an agent between its first saved result and its manifest",
+    "an agent whose results are on a storage node",
     "the trainer as it starts",
     "the trainer after its last result",
     "the run's process while storage starts",

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import signal
 from pathlib import Path
 
 from headrace.local.marker import kill_marked, marked_processes
@@ -67,16 +65,3 @@ def test_a_run_whose_results_are_on_a_storage_node_succeeds_as_any_other(headrac
     assert done.returncode == 0, done.stdout
     assert "salvaging" not in done.stdout
     assert headrace.receipt()["results_files"] == 1
-
-
-def test_a_storage_node_killed_in_the_midst_ends_the_run_all_the_same(headrace: Headrace, tmp_path: Path) -> None:
-    process = headrace.start("run", str(write_job(tmp_path, TRAINER, **{**LENT, "storage_nodes": 1})))
-    await_condition(lambda: has_grown(headrace), "it never wrote to the storage node")
-    kill_marked(compute_node(headrace))
-    await_condition(lambda: headrace.phase() == "salvaging", "nobody saved what was left")
-    for pid, environment in marked_processes({}).items():
-        if str(headrace.home) in environment.get("HEADRACE_NODE_FILE", ""):
-            os.kill(pid, signal.SIGKILL)
-    printed, _ = process.communicate(timeout=80)
-    assert process.returncode == 1, printed
-    assert "TrainJob: NodeLost" in headrace.receipt()["reason"]
