@@ -49,11 +49,10 @@ def salvage_config(made: NodeConfig, fabric: str) -> NodeConfig:
 def test_what_a_paused_writer_left_is_saved_and_it_never_writes_again(lab: Lab, fabric: str) -> None:
     made = configs(LENT, fabric, **BOUNDS)
     lab.configure(made)
-    for _ in range(2):
-        lab.document("configure-storage", *STORAGE)
+    lab.document("configure-storage", *STORAGE)
     fill(lab, "s0")
     lab.document("seal-dataset", *STORAGE)
-    lab.document("configure-storage", *STORAGE)
+    lab.document("configure-storage", "s0")
     lab.document("configure-compute", "c0")
     sums = lab.run("c0", MAKE)
     assert lab.attempt("c0", "cat /data/s0/big | head -c 1000000 | wc -c").output.strip() == "1000000"
