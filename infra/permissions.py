@@ -20,9 +20,8 @@ def function_grants(places: Places) -> dict[str, Sequence[Grant]]:
     may = Words(places)
     rows = [may.read_rows(), may.write_rows()]
     files = [*rows, may.list_run_bucket(), may.read_objects("runs/*")]
-    parts = (_for_training_run, _for_fleet, _for_decommission, _for_events)
+    parts = (_for_training_run, _for_fleet, _for_salvage, _for_decommission, _for_events)
     table = {name: grants for part in parts for name, grants in part(may, rows, files).items()}
-    table |= _for_salvage(may, files)
     return {name: [*grants, *may.use_key(), may.write_logs(name), may.trace()] for name, grants in table.items()}
 
 
@@ -56,7 +55,7 @@ def _for_fleet(may: Words, rows: Sequence[Grant], files: Sequence[Grant]) -> Tab
     }
 
 
-def _for_salvage(may: Words, files: Sequence[Grant]) -> Table:
+def _for_salvage(may: Words, _rows: Sequence[Grant], files: Sequence[Grant]) -> Table:
     see_machines = may.list_machines()
     return {
         "FenceCompute": [*files, see_machines, may.terminate_machines()],

@@ -35,10 +35,10 @@ TROUBLE_CHARACTERS_MIN = 60
 
 @dataclass(frozen=True)
 class Salvaged:
-    """What is saved of one volume; `is_complete` when all of it was looked at."""
+    """What is saved of one volume; `is_counted` when that is known, since its journal was read."""
 
     node_rank: int
-    is_complete: bool
+    is_counted: bool
     files: int = 0
     bytes: int = 0
     trouble: str | None = None
@@ -58,18 +58,18 @@ def run_salvage(work: Work) -> Outcome | None:
 def _salvaged(work: Work, left: LeftResults, grace_seconds: float) -> Salvaged:
     """Save what one volume holds; its trouble is not that of the others."""
     if work.stop.is_set():
-        return Salvaged(left.node_rank, is_complete=False)
+        return Salvaged(left.node_rank, is_counted=False)
     try:
         with left_folder(work, left) as folder:
             if folder is None:
-                return Salvaged(left.node_rank, is_complete=True)
+                return Salvaged(left.node_rank, is_counted=True)
             return _saved(work, left, folder, grace_seconds)
     except TROUBLES as error:
-        return Salvaged(left.node_rank, is_complete=False, trouble=_nothing_more(left, first_line(error)))
+        return Salvaged(left.node_rank, is_counted=False, trouble=_nothing_more(left, first_line(error)))
     except Exception as error:
         LOG.exception("the salvage of volume %s failed", left.volume.volume_id)
         reason = f"the agent failed: {type(error).__name__}: {first_line(error)}"
-        return Salvaged(left.node_rank, is_complete=False, trouble=_nothing_more(left, reason))
+        return Salvaged(left.node_rank, is_counted=False, trouble=_nothing_more(left, reason))
 
 
 def _nothing_more(left: LeftResults, reason: str) -> str:
@@ -81,13 +81,13 @@ def _saved(work: Work, left: LeftResults, folder: Path, grace_seconds: float) ->
     if links := [one.name for one in (place.root, place.journal) if one.is_symlink()]:
         raise ConfigError(f"{' and '.join(links)} on it is a link, and what another machine wrote is never followed")
     if not place.root.is_dir() and not journal_path(place).exists():
-        return Salvaged(left.node_rank, is_complete=True)
+        return Salvaged(left.node_rank, is_counted=True)
     results = JobResults(work, place)
     try:
         saved = results.finish(grace_seconds, work.stop)
     finally:
         results.close()
-    return Salvaged(left.node_rank, saved.manifest is not None, saved.files, saved.bytes, saved.trouble)
+    return Salvaged(left.node_rank, True, saved.files, saved.bytes, saved.trouble)
 
 
 def _place(left: LeftResults, folder: Path) -> ResultsPlace:
@@ -106,7 +106,7 @@ def _place(left: LeftResults, folder: Path) -> ResultsPlace:
 
 def _body(done: Sequence[Salvaged]) -> dict[str, Any]:
     body: dict[str, Any] = {
-        "ranks": [one.node_rank for one in done if one.is_complete],
+        "ranks": [one.node_rank for one in done if one.is_counted],
         "files": sum(one.files for one in done),
         "bytes": sum(one.bytes for one in done),
     }

@@ -29,7 +29,7 @@ def stop_seconds(task: Task) -> float:
 def failure_of(kind: str, reason: str) -> Outcome:
     """Return the outcome of a task of that kind that failed for the reason."""
     if kind == "salvage":
-        return Outcome("Results Salvaged", {"files": 0, "bytes": 0, "trouble": reason})
+        return Outcome("Results Salvaged", {"ranks": [], "files": 0, "bytes": 0, "trouble": reason})
     return Outcome("Dataset Failed" if kind == "stage" else "Job Failed", {"reason": reason})
 
 

@@ -14,7 +14,7 @@ from obstore.store import S3Store
 from headrace_agent import results as results_module
 from headrace_agent import upload
 from headrace_agent.config import parse_config
-from headrace_agent.job_results import ResultsPlace, checkpoint_key, journal_path
+from headrace_agent.job_results import JobResults, ResultsPlace, SavedResults, checkpoint_key, journal_path
 from headrace_agent.result_files import FileState
 from headrace_agent.results_journal import ResultsJournal, SavedFile
 from headrace_agent.salvage import run_salvage
@@ -157,6 +157,20 @@ def test_a_link_in_place_of_a_folder_never_leads_off_the_volume(storage: Storage
     assert [one.name for one in secret.iterdir()] == ["identity.json"]
 
 
+def test_what_was_not_saved_in_time_is_named_and_what_was_is_counted_with_its_rank(
+    storage: Storage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    storage.write("v5/results/a", b"one")
+    late = SavedResults(None, 1, 3, "results were not saved within 20 seconds")
+    monkeypatch.setattr(JobResults, "finish", lambda *_: late)
+    assert storage.salvage(left_on("v5")) == {
+        "ranks": [0],
+        "files": 1,
+        "bytes": 3,
+        "trouble": "rank 0: results were not saved within 20 seconds",
+    }
+
+
 def test_a_job_that_ended_whole_keeps_its_manifest_when_only_its_journal_is_left(storage: Storage, s3: S3) -> None:
     storage.write("v5/results/a", b"one")
     storage.salvage(left_on("v5"))
@@ -251,7 +265,7 @@ def test_a_process_node_does_nothing_to_devices_and_says_what_it_would_do(storag
 
 
 def test_a_salvage_that_failed_itself_says_so_in_the_event_of_a_salvage() -> None:
-    body = {"files": 0, "bytes": 0, "trouble": "why"}
+    body = {"ranks": [], "files": 0, "bytes": 0, "trouble": "why"}
     assert failure_of("salvage", "why") == Outcome("Results Salvaged", body)
     assert failure_of("stage", "why").detail_type == "Dataset Failed"
     assert failure_of("train", "why").detail_type == "Job Failed"

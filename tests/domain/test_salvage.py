@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from headrace.domain.event_bodies import ResultsSalvaged
 from headrace.domain.fabric_names import scratch_nqn
 from headrace.domain.receipts import Ending, write_receipt
 from headrace.domain.run import NodeRow
@@ -88,6 +89,13 @@ def test_what_could_not_be_saved_is_named_and_what_the_lost_node_had_saved_still
     nodes = [compute(1, results={"files": 4, "bytes": 40}), node_row("s1", role="storage", index=1, salvaged=salvage)]
     assert saved_totals(nodes) == (4, 40)
     assert salvage_remarks(nodes) == ("not saved by storage node s1: rank 1: the file system does not come up",)
+
+
+def test_an_agent_that_failed_at_it_is_named_and_counts_nobody() -> None:
+    said = ResultsSalvaged(files=0, bytes=0, trouble="the agent failed: KeyError").model_dump(exclude_defaults=True)
+    nodes = [compute(1, results={"files": 4, "bytes": 40}), node_row("s1", role="storage", index=1, salvaged=said)]
+    assert saved_totals(nodes) == (4, 40)
+    assert salvage_remarks(nodes) == ("not saved by storage node s1: the agent failed: KeyError",)
 
 
 def test_a_storage_node_that_had_nothing_to_save_is_not_spoken_of() -> None:

@@ -17,7 +17,7 @@ from tests.handlers.test_limits import committed_usd
 from tests.infra.assembly import Assembly
 from tests.infra.policies import Role, role_of_function
 from tests.infra.rights import NEEDED
-from tests.simulated_runs import JOB, only_run, receipt_of, simulated_site, start_until
+from tests.simulated_runs import JOB, ending_of, nodes_of, only_run, receipt_of, simulated_site, start_until
 
 GIVEN = {"job": {**JOB, "data": {"source": "s3://data-a/set/"}, "results": "s3://results-a/small/"}}
 
@@ -88,6 +88,18 @@ def test_a_run_that_a_person_stops_is_ended_and_reported_with_the_roles_it_has(o
         site.settle()
         assert receipt_of(site).status == "FAILED"
         assert "OnExecutionStatus" in gate.used
+        assert sorted(set(gate.denied)) == []
+
+
+def test_what_a_lost_machine_left_is_saved_with_the_roles_it_has(options: Assembly) -> None:
+    with gated_site(options) as (site, gate):
+        arn = start_until(site, "training", GIVEN)
+        site.settle(35)
+        (compute,) = [node for node in nodes_of(site) if node.role == "compute"]
+        site.fleets.lose(compute.node_id, "reclaimed", says_goodbye=False)
+        ending_of(site, arn)
+        assert receipt_of(site).results_files == 1
+        assert gate.used >= {"FenceCompute", "SaveLeftResults"}
         assert sorted(set(gate.denied)) == []
 
 

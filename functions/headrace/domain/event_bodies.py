@@ -114,7 +114,7 @@ class ResultsSalvaged(Contract):
     """A storage node has saved what compute nodes left; files and bytes are all that is saved of these, ever."""
 
     ranks: Annotated[tuple[Count, ...], Field(max_length=1000)] = ()
-    """Of the compute nodes."""
+    """Of the compute nodes that are counted; of another one nobody could tell."""
     files: Count
     bytes: Bytes
     trouble: ShortText | None = None

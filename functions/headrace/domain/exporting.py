@@ -63,7 +63,7 @@ def _share_ppm(plan: Plan, volume: VolumePlan) -> int:
     fleet = plan.fleet("storage")
     if fleet is None:
         raise ValueError(f"volume {volume.volume_id} is held by storage nodes, and the plan has none")
-    # Half of one part is what rounding down to whole bytes can have taken at most.
+    # Rounded, since the plan's bytes are those of a whole number of millionths, cut down to whole bytes.
     return (2 * volume.capacity_bytes * WHOLE_PPM // (fleet.disk_count * fleet.disk_bytes) + 1) // 2
 
 

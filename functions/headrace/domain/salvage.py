@@ -50,7 +50,7 @@ def saved_totals(nodes: Iterable[NodeRow]) -> tuple[int, int]:
     """
     known = list(nodes)
     salvages = [one.salvaged for one in known if one.salvaged]
-    counted = {rank for one in salvages for rank in one["ranks"]}
+    counted = {rank for one in salvages for rank in one.get("ranks", ())}
     told = [*salvages, *(_told(one) for one in known if one.role == "compute" and one.index not in counted)]
     return sum(one.get("files", 0) for one in told), sum(one.get("bytes", 0) for one in told)
 
@@ -59,7 +59,7 @@ def salvage_remarks(nodes: Iterable[NodeRow]) -> tuple[str, ...]:
     """Return in words what storage nodes saved for compute nodes, and what they could not."""
     remarks = []
     for node in (one for one in nodes if one.salvaged):
-        ranks = ", ".join(map(str, node.salvaged["ranks"]))
+        ranks = ", ".join(map(str, node.salvaged.get("ranks", ())))
         if ranks:
             files = node.salvaged["files"]
             count = f"{files:,} file{'' if files == 1 else 's'}"
